@@ -1,0 +1,61 @@
+# Two commands: `make demo` and `make test`. Everything else is for working on Askline itself.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+export UV_COMPILE_BYTECODE := 1
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo smoke test test-all check format bench lock clean install models
+
+demo: $(VENV)/.run models
+	$(BIN)/askline demo
+
+smoke: $(VENV)/.run models
+	$(BIN)/askline demo --check
+
+test: $(VENV)/.dev models
+	$(BIN)/pytest -m "not slow"
+
+test-all: $(VENV)/.dev models
+	$(BIN)/pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -m docs
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev models
+	$(BIN)/python -m bench
+
+install: $(VENV)/.dev models
+
+models: $(VENV)/.run
+	@$(BIN)/python -m foundation.adapters.embedded.model_files
+
+# The locks hold names, versions and hashes; the addresses come from your own pip or uv configuration.
+$(VENV)/bin/uv: requirements/bootstrap.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	@touch $@
+
+$(VENV)/.run: requirements/run.lock pyproject.toml $(VENV)/bin/uv
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/run.lock
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.run
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.lock
+	@touch $@
+
+lock: $(VENV)/bin/uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 pyproject.toml -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra dev pyproject.toml -o requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) .askline build *.egg-info

@@ -1,0 +1,42 @@
+"""The knowledge graph with evidence per mention. Only mentions whose version is visible to the principal count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from foundation.types import Edge, Mention, Node, Principal
+
+
+class GraphStore(Protocol):
+    def write_version(
+        self, version_id: str, nodes: Sequence[Node], edges: Sequence[Edge], mentions: Sequence[Mention]
+    ) -> None:
+        """Replace the evidence of this version; nodes and edges are merged by id. Idempotent, one transaction.
+
+        Every edge needs a mention, and so does every node but the ends of such edges. Raises ValueError otherwise.
+        """
+
+    def delete_versions(self, version_ids: Sequence[str]) -> int:
+        """Remove their mentions, then nodes and edges that no mention holds any more. Returns mentions removed."""
+
+    def find_nodes(self, principal: Principal, names: Sequence[str], limit: int = 10) -> list[Node]:
+        """Nodes by normalised name or alias, best match first."""
+
+    def search_nodes(
+        self, principal: Principal, text: str | None, node_type: str | None, limit: int = 50
+    ) -> list[Node]: ...
+
+    def get_node(self, principal: Principal, node_id: str) -> Node:
+        """NotFound when nothing that the principal may see mentions it."""
+
+    def neighbourhood(
+        self, principal: Principal, node_ids: Sequence[str], hops: int = 1, limit: int = 500
+    ) -> tuple[list[Node], list[Edge]]: ...
+
+    def evidence(
+        self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20
+    ) -> list[Mention]: ...
+
+    def counts(self, version_id: str) -> dict[str, int]:
+        """nodes, edges, mentions that this version holds up."""
