@@ -1,0 +1,45 @@
+"""The real things that tests use: a Postgres server for the session, a fresh database for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from foundation.adapters.embedded import postgres
+
+SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The real test data that lies beside the repository; tests that read it are skipped where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip(f"{SHARED} is not there; set ASKLINE_TEST_DATA to its folder")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """URL of a running server's `askline` database; stopped and removed at the end of the session."""
+    folder = Path(tempfile.mkdtemp(prefix="askline-pg-")) / "pg"
+    url = postgres.start(folder)
+    yield url
+    postgres.stop(folder)
+    shutil.rmtree(folder.parent, ignore_errors=True)
+
+
+@pytest.fixture
+def empty_database(postgres_server: str) -> Iterator[str]:
+    """URL of a database of this test's own, with nothing in it."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    postgres.ensure_database(postgres_server, name)
+    yield postgres_server.replace("/askline?", f"/{name}?")
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {name} with (force)")
