@@ -1,24 +1,24 @@
 """The one exception tree. Each class says what HTTP status it is, whether a retry can help, and what the user can do.
 
-    AsklineError
-    ├── InvalidInput            400  the request itself is wrong
-    │   ├── NameRefused         400  a file name that cannot be used
-    │   ├── TooLarge            413
-    │   ├── UnsupportedType     415
-    │   └── EmptyInput          422
-    ├── SqlRefused              400  the guard's rule is in `rule`
-    ├── Unauthenticated         401
-    ├── Forbidden               403  (never for "you may not see this": that is NotFound)
-    ├── NotFound                404
-    ├── Conflict                409
-    ├── IdempotencyMismatch     422
-    ├── QueryFailed             422  a permitted query that the engine refused
-    │   └── QueryTimedOut       422
-    ├── ProcessingFailed        500  a version cannot be processed; ends as `failed`
-    │   ├── DamagedFile, EncryptedFile, EmptyFile, ResourceLimit, NoContent, UnsupportedFile
-    │   └── StageFailed              a stage failed for another reason
-    ├── ConfigurationError      500  a setting is missing or contradicts another
-    └── Unavailable             503  transient: a dependency does not answer
+AsklineError
+├── InvalidInput            400  the request itself is wrong
+│   ├── NameRefused         400  a file name that cannot be used
+│   ├── TooLarge            413
+│   ├── UnsupportedType     415
+│   └── EmptyInput          422
+├── SqlRefused              400  the guard's rule is in `rule`
+├── Unauthenticated         401
+├── Forbidden               403  (never for "you may not see this": that is NotFound)
+├── NotFound                404
+├── Conflict                409
+├── IdempotencyMismatch     422
+├── QueryFailed             422  a permitted query that the engine refused
+│   └── QueryTimedOut       422
+├── ProcessingFailed        500  a version cannot be processed; ends as `failed`
+│   ├── DamagedFile, EncryptedFile, EmptyFile, ResourceLimit, NoContent, UnsupportedFile
+│   └── StageFailed              a stage failed for another reason
+├── ConfigurationError      500  a setting is missing or contradicts another
+└── Unavailable             503  transient: a dependency does not answer
 """
 
 from __future__ import annotations

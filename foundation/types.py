@@ -295,3 +295,17 @@ class Completion:
 
 JsonObject = Mapping[str, Any]
 JsonList = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedSql:
+    """A statement that foundation.sql_guard.guard has passed: the rendered AST, never the text that came in.
+
+    Only the guard makes one (tests/security checks that), so a port that takes it cannot be handed raw text.
+    """
+
+    statement: str
+    dialect: Literal["postgres", "duckdb", "athena"]
+    tables: tuple[str, ...]
+    limit: int
+    parameters: tuple[Any, ...] = ()

@@ -20,5 +20,3 @@ class LanguageModel(Protocol):
         schema: JsonObject | None = None,
     ) -> Completion:
         """With `schema` (JSON Schema) the text is one JSON value that satisfies it. Unavailable on 429, 5xx, transport."""
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from foundation.sql_guard import GuardedSql
-from foundation.types import Column, QueryResult
+
+from foundation.types import Column, GuardedSql, QueryResult
 
 
 class Relational(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from foundation.sql_guard import GuardedSql
-from foundation.types import QueryResult, TableInfo
+
+from foundation.types import GuardedSql, QueryResult, TableInfo
 
 
 class Warehouse(Protocol):
