@@ -64,7 +64,7 @@ class ObjectVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning_:
+class FileWarning:
     """Something that a reader should know about a version that was read all the same."""
 
     code: str
@@ -108,7 +108,7 @@ class ParsedDocument:
     page_count: int | None = None
     page_sizes: list[tuple[float, float]] = field(default_factory=list)
     title: str | None = None
-    warnings: list[Warning_] = field(default_factory=list)
+    warnings: list[FileWarning] = field(default_factory=list)
 
 
 ColumnType = Literal["text", "bigint", "decimal", "double", "boolean", "date", "timestamp"]
@@ -149,7 +149,7 @@ class ParsedTable:
 class ParsedWorkbook:
     tables: list[ParsedTable]
     parser: str
-    warnings: list[Warning_] = field(default_factory=list)
+    warnings: list[FileWarning] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

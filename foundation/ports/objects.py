@@ -29,7 +29,7 @@ class ObjectStore(Protocol):
 
     def exists(self, key: str) -> bool: ...
 
-    def list(self, prefix: str = "") -> Iterator[ObjectVersion]:
+    def current(self, prefix: str = "") -> Iterator[ObjectVersion]:
         """The current version of each key. A file that someone copied into the folder counts from when it is whole."""
 
     def versions(self, key: str) -> list[ObjectVersion]:

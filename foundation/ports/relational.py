@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-
 from foundation.types import Column, GuardedSql, QueryResult
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-
 from foundation.types import GuardedSql, QueryResult, TableInfo
 
 

