@@ -11,8 +11,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import Engine
 
 from foundation.adapters.embedded import postgres
+from foundation.registry.database import create_registry_engine, migrate
 
 SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -43,3 +45,12 @@ def empty_database(postgres_server: str) -> Iterator[str]:
     yield postgres_server.replace("/askline?", f"/{name}?")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"drop database if exists {name} with (force)")
+
+
+@pytest.fixture
+def registry_engine(empty_database: str) -> Iterator[Engine]:
+    """An engine on a migrated registry of this test's own."""
+    engine = create_registry_engine(empty_database)
+    migrate(engine)
+    yield engine
+    engine.dispose()

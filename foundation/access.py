@@ -1,0 +1,79 @@
+"""Who may see what. The only definition: everything that reads documents narrows by these clauses or grants.
+
+An ACL is a list of entries `user:NAME`, `group:NAME`, `public`; a document without entries is nobody's.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from sqlalchemy import ColumnElement, and_, exists, select
+
+from foundation.errors import ConfigurationError, InvalidInput
+from foundation.registry.tables import document_versions, documents
+from foundation.types import Principal
+
+_ENTRY = re.compile(r"(?:user|group):[^\s,]{1,200}\Z")
+
+
+def canonical_name(name: str) -> str:
+    """One spelling for one principal: NFKC, case-folded. Tags such as `alice+1@` stay, they may be other people."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+def parse_acl(entries: Iterable[str], field: str = "acl") -> tuple[str, ...]:
+    """Canonical, sorted, without doubles; InvalidInput for an entry of another form."""
+    parsed = set()
+    for entry in entries:
+        entry = canonical_name(entry)
+        if entry != "public" and not _ENTRY.match(entry):
+            raise InvalidInput(f"{field}: {entry!r} is no entry; write user:NAME, group:NAME or public.")
+        parsed.add(entry)
+    return tuple(sorted(parsed))
+
+
+def local_principal(name: str) -> Principal:
+    """The one principal of a service on loopback without keys."""
+    return Principal(canonical_name(name), scopes=frozenset({"read", "write", "admin"}))
+
+
+def may_see(principal: Principal) -> ColumnElement[bool]:
+    """Documents that the principal may see, whatever their state."""
+    return documents.c.acl.overlap(list(principal.grants))
+
+
+def visible_documents(principal: Principal) -> ColumnElement[bool]:
+    """Documents that answers may use: seen by the principal, not deleted, with an active version."""
+    return and_(may_see(principal), documents.c.deleted_at.is_(None), documents.c.active_version.is_not(None))
+
+
+def visible_version(version_id: ColumnElement[str], principal: Principal) -> ColumnElement[bool]:
+    """DESIGN's visibility rule: the version is the active one of a document that the principal may see."""
+    return exists(
+        select(documents.c.document_id).where(documents.c.active_version == version_id, visible_documents(principal))
+    )
+
+
+def known_version(version_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Some document that is not deleted still has this content, active or not."""
+    return exists(
+        select(document_versions.c.version_id)
+        .join(documents, documents.c.document_id == document_versions.c.document_id)
+        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None))
+    )
+
+
+def require_safe_address(host: str, has_keys: bool) -> None:
+    """ConfigurationError when the service would listen beyond this machine without API keys."""
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if not loopback and not has_keys:
+        raise ConfigurationError(
+            f"ASKLINE_SERVICE__HOST={host}: listening beyond loopback needs API keys, and there are none.",
+            fix="Create one with `askline keys create NAME` while it listens on 127.0.0.1, or set the host back.",
+        )

@@ -1,0 +1,155 @@
+"""The one typed settings tree, and the only reader of the environment (`ASKLINE_…`, `.env`). docs/settings.md lists all.
+
+Nested settings join with two underscores: ASKLINE_SERVICE__PORT=8080.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+AdapterName = Literal["embedded", "aws"]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AdapterSettings(_Group):
+    objects: AdapterName | None = Field(None, description="Adapter of the object store; empty: the profile's.")
+    search: AdapterName | None = Field(None, description="Adapter of the search index; empty: the profile's.")
+    warehouse: AdapterName | None = Field(None, description="Adapter of the warehouse; empty: the profile's.")
+    catalog: AdapterName | None = Field(None, description="Adapter of the table catalog; empty: the profile's.")
+    relational: AdapterName | None = Field(None, description="Adapter of the Postgres copies; empty: the profile's.")
+    graph: AdapterName | None = Field(None, description="Adapter of the knowledge graph; empty: the profile's.")
+    embeddings: AdapterName | None = Field(None, description="Adapter of the embedding model; empty: the profile's.")
+    cache: AdapterName | None = Field(None, description="Adapter of the cache; empty: the profile's.")
+
+
+class DatabaseSettings(_Group):
+    url: SecretStr | None = Field(
+        None, description="Postgres of the registry, `postgresql://…`; empty: the embedded server in the data folder."
+    )
+    pool_size: int = Field(5, ge=1, description="Connections that a process keeps open; it may double them briefly.")
+    connect_timeout_s: int = Field(5, ge=1, description="Seconds to wait for a connection before the answer is 503.")
+
+
+class ServiceSettings(_Group):
+    host: str = Field(
+        "127.0.0.1", description="Address of the query service. Anything but loopback needs API keys in the registry."
+    )
+    port: int = Field(8080, ge=1, le=65535, description="Port of the query service; `askline up` takes the next free.")
+    public_url: str | None = Field(
+        None, description="URL under which people reach the query service; goes into Dagster's metadata links."
+    )
+    local_principal: str = Field("local", description="Name of the one principal on loopback without keys.")
+    max_upload_mb: int = Field(200, ge=1, description="Largest accepted file, in MB of 1,000,000 bytes.")
+    max_question_chars: int = Field(4000, ge=1, description="Longest accepted question, in characters.")
+    log_content: bool = Field(
+        False, description="Allow questions and document text in logs. Off: ids, counts and times only."
+    )
+
+
+class DagsterSettings(_Group):
+    host: str = Field("127.0.0.1", description="Address of the Dagster webserver.")
+    port: int = Field(3000, ge=1, le=65535, description="Port of the Dagster UI; `askline up` takes the next free.")
+    url: str | None = Field(None, description="URL of the Dagster UI; an upload nudges it. Empty: no nudge.")
+    nudge: bool = Field(True, description="Start a run right after an upload instead of at the sensor's next tick.")
+    sensor_grace_s: float = Field(
+        10, ge=0, description="The uploads sensor leaves younger uploads to the nudge, in seconds."
+    )
+    event_retention_days: int = Field(30, ge=1, description="Dagster's events of older runs are deleted nightly.")
+
+
+class IngestionSettings(_Group):
+    batch_size: int = Field(200, ge=1, description="Most versions that one run claims.")
+    lease_s: float = Field(60, ge=5, description="A claim that is not renewed for so long is free again, in seconds.")
+    max_attempts: int = Field(3, ge=1, description="A version whose run died so often ends as failed.")
+    scan_acl: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("user:local",),
+        description="ACL of a file that someone copied into the landing folder, comma-separated; empty: nobody's.",
+    )
+
+    @field_validator("scan_acl", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    scan_interval_s: int = Field(30, ge=1, description="Seconds between two looks at the landing folder.")
+    extraction_max_chunks: int = Field(
+        2000, ge=1, description="The graph is extracted from at most so many chunks of one version."
+    )
+
+
+class ParsingSettings(_Group):
+    workers: int = Field(2, ge=1, description="Parser processes.")
+    timeout_s: float = Field(120, gt=0, description="Longest time that one file may take to parse, in seconds.")
+    memory_mb: int = Field(2048, ge=256, description="Most memory that a parser process may take, in MB.")
+    max_text_mb: int = Field(50, ge=1, description="Longest text that one file may give, in MB.")
+
+
+class EmbeddingSettings(_Group):
+    model: Literal["bge-small-en-v1.5", "all-MiniLM-L6-v2"] = Field(
+        "bge-small-en-v1.5", description="Embedding model; all-MiniLM-L6-v2 is 3.3 times faster and less exact."
+    )
+    model_dir: Path | None = Field(
+        None, description="Folder that holds the model's files; empty: fetched once into the user's cache."
+    )
+    threads: int = Field(2, ge=1, description="Threads of one embedding session.")
+
+
+class SearchSettings(_Group):
+    dense_weight: float = Field(0.6, ge=0, le=1, description="Weight of the dense score in the hybrid sum.")
+    candidates: int = Field(100, ge=1, description="Candidates that each ranker gives before the scores are summed.")
+    k: int = Field(8, ge=1, description="Chunks that the answer is taken from.")
+
+
+class QuerySettings(_Group):
+    statement_timeout_s: float = Field(10, gt=0, description="Longest time of one SQL statement, in seconds.")
+    row_limit: int = Field(1000, ge=1, description="Most rows that a statement returns.")
+    deadline_s: float = Field(20, gt=0, description="An answer uses what is ready by then, in seconds.")
+
+
+class Settings(BaseSettings):
+    """All settings. Read it through `get_settings()`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ASKLINE_", env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True
+    )
+
+    profile: AdapterName = Field("embedded", description="Which adapters are used where no other is named.")
+    data_dir: Path = Field(Path(".askline"), description="Folder of everything that the embedded profile stores.")
+    landing_dir: Path | None = Field(
+        None, description="Landing folder, into which files may also be copied; empty: `landing` in the data folder."
+    )
+    domain: str = Field("healthcare", description="Folder under domains/ that fits Askline to a field.")
+    adapters: AdapterSettings = AdapterSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    service: ServiceSettings = ServiceSettings()
+    dagster: DagsterSettings = DagsterSettings()
+    ingestion: IngestionSettings = IngestionSettings()
+    parsing: ParsingSettings = ParsingSettings()
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+    search: SearchSettings = SearchSettings()
+    query: QuerySettings = QuerySettings()
+
+    @property
+    def folder(self) -> Path:
+        return self.data_dir.expanduser().absolute()
+
+    @property
+    def landing_folder(self) -> Path:
+        return (self.landing_dir.expanduser().absolute()) if self.landing_dir else self.folder / "landing"
+
+    def adapter(self, port: str) -> AdapterName:
+        chosen: AdapterName | None = getattr(self.adapters, port)
+        return chosen or self.profile
+
+
+@cache
+def get_settings() -> Settings:
+    return Settings()
