@@ -42,7 +42,8 @@ def local_principal(name: str) -> Principal:
 
 def may_see(principal: Principal) -> ColumnElement[bool]:
     """Documents that the principal may see, whatever their state."""
-    return documents.c.acl.overlap(list(principal.grants))
+    clause: ColumnElement[bool] = documents.c.acl.overlap(list(principal.grants))
+    return clause
 
 
 def visible_documents(principal: Principal) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""The one typed settings tree, and the only reader of the environment (`ASKLINE_…`, `.env`). docs/settings.md lists all.
+"""The one typed settings tree and the only reader of the environment (`ASKLINE_…`, `.env`); docs/settings.md.
 
 Nested settings join with two underscores: ASKLINE_SERVICE__PORT=8080.
 """

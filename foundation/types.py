@@ -215,6 +215,8 @@ class TableInfo:
     postgres: bool
     """Whether it has a Postgres copy (marts have none)."""
     dataset_id: str
+    ordinal: int = 0
+    """Place among the tables of its file, from 0."""
     version_id: str | None = None
     document_id: str | None = None
     file_name: str | None = None

@@ -1,0 +1,238 @@
+"""Reading documents and their versions, as a principal may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, case, func, select, true, update
+
+from foundation.access import may_see
+from foundation.errors import NotFound
+from foundation.registry.tables import document_versions, documents, stages, table_links
+from foundation.types import Principal, Status
+
+_latest = (
+    select(document_versions)
+    .where(document_versions.c.document_id == documents.c.document_id)
+    .order_by(document_versions.c.number.desc())
+    .limit(1)
+    .lateral("latest")
+)
+
+status = case((documents.c.deleted_at.is_not(None), Status.DELETED.value), else_=_latest.c.status).label("status")
+
+
+def _records() -> Select[Any]:
+    return (
+        select(
+            documents,
+            _latest.c.version_id.label("latest_version"),
+            _latest.c.number,
+            _latest.c.size_bytes,
+            _latest.c.arrived_at,
+            _latest.c.arrival_day,
+            _latest.c.indexed_at,
+            _latest.c.stage,
+            _latest.c.attempts,
+            _latest.c.run_id,
+            _latest.c.error_code,
+            _latest.c.error_message,
+            _latest.c.error_fix,
+            _latest.c.warnings,
+            _latest.c.counts,
+            status,
+        )
+        .select_from(documents)
+        .outerjoin(_latest, true())
+    )
+
+
+def get_document(connection: Connection, principal: Principal, document_id: str) -> RowMapping:
+    """One document with its latest version's state. NotFound also for what the principal may not see."""
+    row = (
+        connection.execute(_records().where(documents.c.document_id == document_id, may_see(principal)))
+        .mappings()
+        .one_or_none()
+    )
+    if row is None:
+        raise NotFound(f"There is no document {document_id}.")
+    return row
+
+
+def list_documents(
+    connection: Connection,
+    principal: Principal,
+    *,
+    status_is: str | None = None,
+    document_type: str | None = None,
+    domain: str | None = None,
+    file_name_has: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
+) -> Sequence[RowMapping]:
+    """Newest first. Deleted ones only when asked for by status. `after`: the last document_id of the page before."""
+    clauses = [may_see(principal)]
+    clauses.append(
+        documents.c.deleted_at.is_(None) if status_is != Status.DELETED else documents.c.deleted_at.is_not(None)
+    )
+    if status_is is not None:
+        clauses.append(status == status_is)
+    if document_type is not None:
+        clauses.append(documents.c.document_type == document_type)
+    if domain is not None:
+        clauses.append(documents.c.domain == domain)
+    if file_name_has:
+        clauses.append(documents.c.file_name.icontains(file_name_has, autoescape=True))
+    if after is not None:
+        clauses.append(documents.c.document_id < after)  # ids are ordered by time
+    return (
+        connection.execute(_records().where(*clauses).order_by(documents.c.document_id.desc()).limit(limit))
+        .mappings()
+        .all()
+    )
+
+
+def list_versions(connection: Connection, document_id: str) -> Sequence[RowMapping]:
+    """Newest first; the caller has checked that the principal may see the document."""
+    return (
+        connection.execute(
+            select(document_versions)
+            .where(document_versions.c.document_id == document_id)
+            .order_by(document_versions.c.number.desc())
+        )
+        .mappings()
+        .all()
+    )
+
+
+def list_stages(connection: Connection, document_id: str) -> Sequence[RowMapping]:
+    return (
+        connection.execute(
+            select(stages)
+            .where(stages.c.document_id == document_id)
+            .order_by(stages.c.version_id, stages.c.finished_at)
+        )
+        .mappings()
+        .all()
+    )
+
+
+def links_of(connection: Connection, version_ids: Sequence[str]) -> Sequence[RowMapping]:
+    return (
+        connection.execute(
+            select(table_links).where(table_links.c.version_id.in_(version_ids)).order_by(table_links.c.catalog_table)
+        )
+        .mappings()
+        .all()
+    )
+
+
+def change_document(connection: Connection, document_id: str, values: dict[str, Any]) -> None:
+    connection.execute(
+        update(documents)
+        .where(documents.c.document_id == document_id)
+        .values(**values, updated_at=func.clock_timestamp())
+    )
+
+
+def version_of(
+    connection: Connection, principal: Principal, document_id: str, version_id: str | None = None
+) -> RowMapping:
+    """A version with its document's fields; without an id the active one, else the latest. NotFound."""
+    document = get_document(connection, principal, document_id)
+    wanted = version_id or document["active_version"] or document["latest_version"]
+    row = (
+        connection.execute(
+            select(document_versions, documents.c.landing_key, documents.c.file_name, documents.c.active_version)
+            .join(documents, documents.c.document_id == document_versions.c.document_id)
+            .where(
+                document_versions.c.document_id == document_id,
+                document_versions.c.version_id == wanted,
+                documents.c.deleted_at.is_(None),
+            )
+        )
+        .mappings()
+        .one_or_none()
+    )
+    if row is None:
+        raise NotFound(f"There is no version {wanted} of document {document_id}.")
+    return row
+
+
+def cited_documents(
+    connection: Connection, principal: Principal, version_ids: Sequence[str], within: Sequence[str] | None = None
+) -> dict[str, RowMapping]:
+    """version_id → the oldest visible document whose active version it is. What is missing here may not be cited."""
+    clauses = [
+        may_see(principal),
+        documents.c.deleted_at.is_(None),
+        documents.c.active_version.in_(version_ids),
+    ]
+    if within is not None:
+        clauses.append(documents.c.document_id.in_(within))
+    rows = connection.execute(
+        select(documents)
+        .distinct(documents.c.active_version)
+        .where(*clauses)
+        .order_by(documents.c.active_version, documents.c.created_at)
+    ).mappings()
+    return {row["active_version"]: row for row in rows}
+
+
+def access_of_version(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
+    """(acl entries, document ids, document type) of the living documents that have this content."""
+    rows = connection.execute(
+        select(documents.c.document_id, documents.c.acl, documents.c.document_type)
+        .join(document_versions, document_versions.c.document_id == documents.c.document_id)
+        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None))
+        .order_by(documents.c.created_at)
+    ).all()
+    acl = sorted({entry for row in rows for entry in row.acl})
+    return acl, [row.document_id for row in rows], next((row.document_type for row in rows if row.document_type), None)
+
+
+def day_outcome(connection: Connection, day: date) -> Sequence[RowMapping]:
+    """Every version that arrived on this day and was not erased, with its end."""
+    return (
+        connection.execute(
+            select(
+                documents.c.document_id,
+                documents.c.file_name,
+                document_versions.c.version_id,
+                document_versions.c.status,
+                document_versions.c.stage,
+                document_versions.c.error_code,
+                document_versions.c.error_message,
+            )
+            .join(documents, documents.c.document_id == document_versions.c.document_id)
+            .where(document_versions.c.arrival_day == day, documents.c.deleted_at.is_(None))
+            .order_by(document_versions.c.arrived_at)
+        )
+        .mappings()
+        .all()
+    )
+
+
+def live_keys(connection: Connection) -> dict[str, tuple[str, str | None]]:
+    """landing_key → (document_id, object version of the latest version) of every living document."""
+    rows = connection.execute(
+        select(documents.c.landing_key, documents.c.document_id, _latest.c.object_version)
+        .select_from(documents)
+        .outerjoin(_latest, true())
+        .where(documents.c.deleted_at.is_(None))
+    )
+    return {row.landing_key: (row.document_id, row.object_version) for row in rows}
+
+
+def living_counts(connection: Connection, principal: Principal) -> dict[str, int]:
+    """Documents by status, as far as the principal may see them."""
+    rows = connection.execute(
+        select(status, func.count().label("n"))
+        .select_from(documents)
+        .outerjoin(_latest, true())
+        .where(may_see(principal), documents.c.deleted_at.is_(None))
+        .group_by(status)
+    )
+    return {row.status: row.n for row in rows}

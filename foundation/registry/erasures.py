@@ -1,0 +1,161 @@
+"""Deletion: gone from answers in one transaction, then erased from every store by a run, with a report per store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, Connection, RowMapping, Text, cast, delete, func, insert, select, update
+
+from foundation.access import may_see
+from foundation.errors import NotFound
+from foundation.ids import new_id
+from foundation.registry.audit import record
+from foundation.registry.claims import set_active
+from foundation.registry.tables import chunks, document_versions, documents, erasures, stages
+from foundation.types import Principal
+
+
+def request_erasure(connection: Connection, principal: Principal, document_id: str) -> str:
+    """Mark the document deleted and ask for its erasure; returns the erasure's id. NotFound."""
+    document = connection.execute(
+        select(documents)
+        .where(documents.c.document_id == document_id, documents.c.deleted_at.is_(None), may_see(principal))
+        .with_for_update()
+    ).one_or_none()
+    if document is None:
+        raise NotFound(f"There is no document {document_id}.")
+    return erase_document(connection, document.document_id, principal.name)
+
+
+def erase_document(connection: Connection, document_id: str, requested_by: str) -> str:
+    """The same for whoever has decided it already (the reconciling scan); the document exists and lives."""
+    document = connection.execute(
+        select(documents).where(documents.c.document_id == document_id).with_for_update()
+    ).one()
+    versions = (
+        connection.execute(select(document_versions.c.version_id).where(document_versions.c.document_id == document_id))
+        .scalars()
+        .all()
+    )
+    set_active(connection, document_id, None)
+    connection.execute(
+        update(documents).where(documents.c.document_id == document_id).values(deleted_at=func.clock_timestamp())
+    )
+    erasure_id = new_id("era")
+    connection.execute(
+        insert(erasures).values(
+            erasure_id=erasure_id,
+            document_id=document_id,
+            landing_key=document.landing_key,
+            requested_by=requested_by,
+            acl=document.acl,
+            version_ids=versions,
+        )
+    )
+    record(connection, requested_by, "delete", document_id, {"erasure_id": erasure_id, "versions": list(versions)})
+    return erasure_id
+
+
+def get_erasure(connection: Connection, principal: Principal, erasure_id: str) -> RowMapping:
+    row = (
+        connection.execute(
+            select(erasures).where(
+                erasures.c.erasure_id == erasure_id,
+                erasures.c.acl.overlap(cast(list(principal.grants), ARRAY(Text))),
+            )
+        )
+        .mappings()
+        .one_or_none()
+    )
+    if row is None:
+        raise NotFound(f"There is no erasure {erasure_id}.")
+    return row
+
+
+def open_erasures(connection: Connection, max_attempts: int) -> Sequence[RowMapping]:
+    """Erasures that are not verified yet and may still be tried, oldest first."""
+    return (
+        connection.execute(
+            select(erasures)
+            .where(erasures.c.status == "running", erasures.c.attempts < max_attempts)
+            .order_by(erasures.c.requested_at)
+        )
+        .mappings()
+        .all()
+    )
+
+
+def start_erasure(connection: Connection, erasure_id: str, run_id: str) -> None:
+    connection.execute(
+        update(erasures)
+        .where(erasures.c.erasure_id == erasure_id)
+        .values(run_id=run_id, attempts=erasures.c.attempts + 1)
+    )
+
+
+def unshared_versions(connection: Connection, version_ids: Sequence[str]) -> list[str]:
+    """Those of these contents that no living document has any more: only their artefacts may go."""
+    still = (
+        select(document_versions.c.version_id)
+        .join(documents, documents.c.document_id == document_versions.c.document_id)
+        .where(document_versions.c.version_id.in_(version_ids), documents.c.deleted_at.is_(None))
+    )
+    kept = set(connection.execute(still).scalars())
+    return [version for version in version_ids if version not in kept]
+
+
+def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> dict[str, int]:
+    """Delete the document's own registry rows; what stays is the tombstone without its name. Rows removed by table."""
+    removed = {
+        "chunks": connection.execute(delete(chunks).where(chunks.c.version_id.in_(unshared))).rowcount,
+        "stages": connection.execute(delete(stages).where(stages.c.document_id == document_id)).rowcount,
+        "document_versions": connection.execute(
+            delete(document_versions).where(document_versions.c.document_id == document_id)
+        ).rowcount,
+    }
+    connection.execute(
+        update(documents)
+        .where(documents.c.document_id == document_id)
+        .values(
+            file_name="(erased)",
+            landing_key=func.concat("erased/", documents.c.document_id),
+            source_url=None,
+            updated_at=func.clock_timestamp(),
+        )
+    )
+    return removed
+
+
+def remaining_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:
+    """Registry rows that a fresh look still finds."""
+    of_document = select(func.count()).where(document_versions.c.document_id == document_id).scalar_subquery()
+    of_content = select(func.count()).where(chunks.c.version_id.in_(unshared)).scalar_subquery()
+    named = (
+        select(func.count())
+        .where(documents.c.document_id == document_id, documents.c.file_name != "(erased)")
+        .scalar_subquery()
+    )
+    return int(connection.execute(select(of_document + of_content + named)).scalar_one())
+
+
+def close_erasure(
+    connection: Connection, erasure_id: str, *, verified: bool, stores: list[dict[str, Any]], message: str | None = None
+) -> None:
+    values: dict[str, Any] = {"stores": stores, "error_message": message}
+    if verified:
+        values |= {
+            "status": "verified",
+            "finished_at": func.clock_timestamp(),
+            "landing_key": func.concat("erased/", erasures.c.document_id),
+        }
+    connection.execute(update(erasures).where(erasures.c.erasure_id == erasure_id).values(**values))
+
+
+def give_up(connection: Connection, max_attempts: int) -> int:
+    """Erasures that were tried too often end `failed`, with the last message; returns how many."""
+    return connection.execute(
+        update(erasures)
+        .where(erasures.c.status == "running", erasures.c.attempts >= max_attempts)
+        .values(status="failed", finished_at=func.clock_timestamp())
+    ).rowcount

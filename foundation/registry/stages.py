@@ -1,0 +1,86 @@
+"""What each stage of each version did: run, code version, time, counts. Lineage reads this, never Dagster's events."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from foundation.registry.tables import document_versions, documents, stages
+from foundation.types import ClaimedVersion, Stage, Status
+
+
+def start_stage(connection: Connection, run_id: str, version: ClaimedVersion, stage: Stage) -> bool:
+    """Note the stage; False when this run does not hold the version any more (deleted, lease lost)."""
+    row = connection.execute(
+        update(document_versions)
+        .where(
+            document_versions.c.document_id == version.document_id,
+            document_versions.c.version_id == version.version_id,
+            document_versions.c.run_id == run_id,
+            document_versions.c.status == Status.PROCESSING,
+            exists(
+                select(documents.c.document_id).where(
+                    documents.c.document_id == version.document_id, documents.c.deleted_at.is_(None)
+                )
+            ),
+        )
+        .values(stage=stage)
+    )
+    return row.rowcount == 1
+
+
+def finish_stage(
+    connection: Connection,
+    run_id: str,
+    version: ClaimedVersion,
+    stage: Stage,
+    *,
+    code_version: str,
+    seconds: float,
+    counts: dict[str, Any],
+) -> None:
+    """Record that this stage of the version is done: by which run, with which code, when, with what result."""
+    values = {
+        "run_id": run_id,
+        "code_version": code_version,
+        "started_at": func.clock_timestamp() - timedelta(seconds=seconds),
+        "finished_at": func.clock_timestamp(),
+        "counts": counts,
+    }
+    connection.execute(
+        upsert(stages)
+        .from_select(
+            ["document_id", "version_id", "stage", *values],
+            # Nothing is recorded for a version that was erased in the meantime.
+            select(
+                document_versions.c.document_id,
+                document_versions.c.version_id,
+                literal(str(stage)),
+                *(literal(v, stages.c[k].type) if not hasattr(v, "self_group") else v for k, v in values.items()),
+            ).where(
+                document_versions.c.document_id == version.document_id,
+                document_versions.c.version_id == version.version_id,
+            ),
+        )
+        .on_conflict_do_update(index_elements=["document_id", "version_id", "stage"], set_=values)
+    )
+    connection.execute(
+        update(document_versions)
+        .where(
+            document_versions.c.document_id == version.document_id,
+            document_versions.c.version_id == version.version_id,
+        )
+        .values(counts=document_versions.c.counts.op("||")(literal(counts, document_versions.c.counts.type)))
+    )
+
+
+def stage_done(connection: Connection, version_id: str, stage: Stage, code_version: str) -> dict[str, Any] | None:
+    """The counts of this stage if these bytes have it with this code already, for whichever document."""
+    return connection.execute(
+        select(stages.c.counts)
+        .where(stages.c.version_id == version_id, stages.c.stage == stage, stages.c.code_version == code_version)
+        .limit(1)
+    ).scalar_one_or_none()

@@ -1,0 +1,66 @@
+"""The system of record: SQLAlchemy Core tables in the schema `askline`. Migrations build them; this describes them."""
+
+from foundation.registry.tables.artefacts import (
+    chunks,
+    datasets,
+    edges,
+    mart_sources,
+    mentions,
+    node_aliases,
+    nodes,
+    table_links,
+)
+from foundation.registry.tables.base import SCHEMA, metadata
+from foundation.registry.tables.conversations import (
+    answer_tables,
+    answers,
+    api_keys,
+    audit,
+    citations,
+    feedback,
+    idempotency_keys,
+    messages,
+    sessions,
+)
+from foundation.registry.tables.documents import (
+    active_intervals,
+    batch_versions,
+    batches,
+    document_versions,
+    documents,
+    erasures,
+    inbox,
+    nudges,
+    stages,
+)
+
+__all__ = [
+    "SCHEMA",
+    "active_intervals",
+    "answer_tables",
+    "answers",
+    "api_keys",
+    "audit",
+    "batch_versions",
+    "batches",
+    "chunks",
+    "citations",
+    "datasets",
+    "document_versions",
+    "documents",
+    "edges",
+    "erasures",
+    "feedback",
+    "idempotency_keys",
+    "inbox",
+    "mart_sources",
+    "mentions",
+    "messages",
+    "metadata",
+    "node_aliases",
+    "nodes",
+    "nudges",
+    "sessions",
+    "stages",
+    "table_links",
+]

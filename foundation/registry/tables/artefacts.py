@@ -1,0 +1,142 @@
+"""What is derived from versions: chunks, tables, the knowledge graph."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from foundation.registry.tables.base import json, metadata, when
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("chunk_id", Text, primary_key=True),
+    Column("version_id", Text, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("start_char", Integer, nullable=False),
+    Column("end_char", Integer, nullable=False),
+    Column("page", Integer),
+    Column("section", Text),
+    Column("tokens", Integer, nullable=False),
+    Column("parser", Text, nullable=False),
+    Column("chunker", Text, nullable=False),
+    CheckConstraint("0 <= start_char and start_char < end_char", name="span"),
+    UniqueConstraint("version_id", "ordinal"),
+)
+
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("dataset_id", Text, primary_key=True),
+    Column("version_id", Text, comment="null for a mart"),
+    Column("ordinal", Integer, nullable=False, server_default="0"),
+    Column("kind", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("sheet", Text),
+    Column("description", Text),
+    json("columns", "[]"),
+    Column("row_count", BigInteger, nullable=False),
+    Column("parquet_key", Text, nullable=False),
+    Column("postgres_table", Text),
+    when("created_at", default=True),
+    CheckConstraint("kind in ('upload', 'mart')", name="kind"),
+    CheckConstraint("(kind = 'mart') = (version_id is null)", name="mart_has_no_version"),
+    UniqueConstraint("version_id", "ordinal"),
+    Index("ix_datasets_table_name", "table_name"),
+    Index("uq_datasets_mart", "table_name", unique=True, postgresql_where=text("kind = 'mart'")),
+)
+
+
+mart_sources = Table(
+    "mart_sources",
+    metadata,
+    Column("mart_id", Text, ForeignKey(datasets.c.dataset_id, ondelete="CASCADE"), primary_key=True),
+    Column("dataset_id", Text, primary_key=True),
+    Column("version_id", Text, nullable=False),
+)
+
+
+table_links = Table(
+    "table_links",
+    metadata,
+    Column("dataset_id", Text, ForeignKey(datasets.c.dataset_id, ondelete="CASCADE"), primary_key=True),
+    Column("version_id", Text, nullable=False),
+    Column("catalog_table", Text, nullable=False),
+    Column("postgres_table", Text, nullable=False),
+    Column("rows_file", BigInteger, nullable=False),
+    Column("rows_catalog", BigInteger, nullable=False),
+    Column("rows_postgres", BigInteger, nullable=False),
+    Column("run_id", Text, nullable=False),
+    when("linked_at", default=True),
+    CheckConstraint("rows_file = rows_catalog and rows_catalog = rows_postgres", name="equal_rows"),
+    Index("ix_table_links_version_id", "version_id"),
+)
+
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node_id", Text, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("external_id", Text),
+    when("created_at", default=True),
+    Index("ix_nodes_name", text("lower(name)")),
+)
+
+
+node_aliases = Table(
+    "node_aliases",
+    metadata,
+    Column("node_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
+    Column("alias", Text, primary_key=True, comment="normalised"),
+    Column("surface", Text, nullable=False),
+    Index("ix_node_aliases_alias", "alias"),
+)
+
+
+edges = Table(
+    "edges",
+    metadata,
+    Column("edge_id", Text, primary_key=True),
+    Column("source_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), nullable=False),
+    Column("target_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), nullable=False),
+    Column("type", Text, nullable=False),
+    UniqueConstraint("source_id", "type", "target_id"),
+    Index("ix_edges_source_id", "source_id"),
+    Index("ix_edges_target_id", "target_id"),
+)
+
+
+mentions = Table(
+    "mentions",
+    metadata,
+    Column("mention_id", BigInteger, Identity(), primary_key=True),
+    Column("node_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE")),
+    Column("edge_id", Text, ForeignKey(edges.c.edge_id, ondelete="CASCADE")),
+    Column("chunk_id", Text, ForeignKey(chunks.c.chunk_id, ondelete="CASCADE"), nullable=False),
+    Column("version_id", Text, nullable=False),
+    Column("start_char", Integer, nullable=False),
+    Column("end_char", Integer, nullable=False),
+    Column("surface", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    CheckConstraint("(node_id is null) <> (edge_id is null)", name="one_subject"),
+    CheckConstraint("0 <= start_char and start_char < end_char", name="span"),
+    Index("ix_mentions_node_id", "node_id"),
+    Index("ix_mentions_edge_id", "edge_id"),
+    Index("ix_mentions_version_id", "version_id"),
+    Index("ix_mentions_chunk_id", "chunk_id"),
+)
