@@ -23,6 +23,8 @@ AsklineError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class AsklineError(Exception):
     """Base. `code` is stable, `message` names the file or field, `fix` says what to do."""
@@ -39,6 +41,17 @@ class AsklineError(Exception):
             self.fix = fix
         if code is not None:
             self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Some classes take keyword-only arguments, which the default of BaseException cannot restore; errors travel
+        # back from parser processes.
+        return _restore, (type(self), self.message, self.__dict__.copy())
+
+
+def _restore(kind: type[AsklineError], message: str, state: dict[str, Any]) -> AsklineError:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidInput(AsklineError):
@@ -114,7 +127,9 @@ class DamagedFile(ProcessingFailed):
 
 
 class EncryptedFile(ProcessingFailed):
-    code, fix = "encrypted_file", "Remove the password and upload the file again."
+    """Also refused at upload (422) where the container shows it: an office file inside an OLE container."""
+
+    code, status, fix = "encrypted_file", 422, "Remove the password and upload the file again."
 
 
 class EmptyFile(ProcessingFailed):
