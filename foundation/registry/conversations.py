@@ -158,10 +158,10 @@ def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
     """
     hit = select(citations.c.answer_id).where(citations.c.document_id == document_id)
     read = select(answer_tables.c.answer_id).where(answer_tables.c.document_id == document_id)
-    touched = connection.execute(hit.union(read)).scalars().all()
+    touched: Sequence[str] = connection.execute(hit.union(read)).scalars().all()
     if not touched:
         return 0
-    patch = {"text": marker, "claims": [], "citations": [], "sql": [], "graph": None}
+    patch: dict[str, Any] = {"text": marker, "claims": [], "citations": [], "sql": [], "graph": None}
     connection.execute(
         update(answers)
         .where(answers.c.answer_id.in_(touched))

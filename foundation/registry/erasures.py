@@ -33,7 +33,7 @@ def erase_document(connection: Connection, document_id: str, requested_by: str) 
     document = connection.execute(
         select(documents).where(documents.c.document_id == document_id).with_for_update()
     ).one()
-    versions = (
+    versions: Sequence[str] = (
         connection.execute(select(document_versions.c.version_id).where(document_versions.c.document_id == document_id))
         .scalars()
         .all()
@@ -101,7 +101,7 @@ def unshared_versions(connection: Connection, version_ids: Sequence[str]) -> lis
         .join(documents, documents.c.document_id == document_versions.c.document_id)
         .where(document_versions.c.version_id.in_(version_ids), documents.c.deleted_at.is_(None))
     )
-    kept = set(connection.execute(still).scalars())
+    kept: set[str] = set(connection.execute(still).scalars())
     return [version for version in version_ids if version not in kept]
 
 

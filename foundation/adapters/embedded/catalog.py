@@ -1,0 +1,41 @@
+"""The catalog in the registry: what Glue is on AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Engine, select
+
+from foundation.errors import NotFound
+from foundation.registry.database import transaction
+from foundation.registry.datasets import column_from_json, remove_datasets, save_dataset
+from foundation.registry.tables import datasets
+from foundation.types import Column, TableInfo
+
+
+class RegistryCatalog:
+    """Port `catalog` over the table `datasets`. `parquet_path` of a registered table is its key in the derived store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def register(self, table: TableInfo) -> None:
+        physical = f"{table.name[:40]}_{table.dataset_id[-16:]}" if table.postgres else None
+        with transaction(self._engine) as connection:
+            save_dataset(connection, table, parquet_key=table.parquet_path, postgres_table=physical)
+
+    def columns(self, name: str) -> tuple[Column, ...]:
+        with transaction(self._engine) as connection:
+            found = connection.execute(
+                select(datasets.c.columns)
+                .where(datasets.c.table_name == name)
+                .order_by(datasets.c.created_at.desc())
+                .limit(1)
+            ).scalar_one_or_none()
+        if found is None:
+            raise NotFound(f"The catalog has no table {name}.")
+        return tuple(column_from_json(column) for column in found)
+
+    def remove(self, dataset_ids: Sequence[str]) -> int:
+        with transaction(self._engine) as connection:
+            return remove_datasets(connection, dataset_ids)

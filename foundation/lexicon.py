@@ -1,0 +1,235 @@
+"""A field's vocabulary: terms with aliases and parents, and finding them in text. Both programs read names this way.
+
+A lexicon file is TSV (plain or .gz) with a header: id, type, name, parents, aliases; the last two are lists parted by
+`|`. A row whose id is already known adds to that term; an alias with a leading `-` takes one away, and so does the type
+`-` with the whole term.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+
+from foundation.errors import ConfigurationError
+
+# A word with its possessive, or one mark. Hyphens, apostrophes and white space part words and leave no trace.
+_TOKEN = re.compile(r"[^\W_]+(?:['’][sS](?![^\W_]))?|[^\w\s'’\-‐‑–]")
+_NUMBERED = frozenset({"type", "stage", "grade", "class", "phase", "group", "factor"})
+_ROMAN = {
+    r: str(n)
+    for n, r in enumerate(
+        ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv"], start=1
+    )
+}
+_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda"}
+_ORDER = re.compile(r"(type \w{1,3}) (.+)\Z"), re.compile(r"(.+) (type \w{1,3})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    term_id: str
+    type: str
+    name: str
+    parents: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """text[start:end] names one of these terms; more than one id where the alias is ambiguous."""
+
+    start: int
+    end: int
+    term_ids: tuple[str, ...]
+
+
+@lru_cache(maxsize=200_000)
+def _normal_word(word: str) -> str:
+    """One spelling for one word: case, accents, possessive, British ae/oe/our/sulph, plural."""
+    word = unicodedata.normalize("NFKD", word).casefold()
+    word = "".join(_GREEK.get(c, c) for c in word if not unicodedata.combining(c))
+    word = re.sub(r"['’]s\Z", "", word)
+    if len(word) < 4 or not word.isalpha():
+        return word
+    word = word.replace("ae", "e").replace("oe", "e").replace("sulph", "sulf")
+    if word.endswith(("our", "ours")) and len(word) > 5:
+        word = word.replace("our", "or")
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("oses", "yses", "stases")) and len(word) > 6:
+        return word[:-2] + "is"
+    if word.endswith(("uses", "sses", "xes", "ches", "shes")) and len(word) > 5:
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def tokens(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Normalised words and marks of `text`, and the character span of each. `type II` gives `type`, `2`."""
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for match in _TOKEN.finditer(text):
+        word = _normal_word(match.group())
+        if word in _ROMAN and words and words[-1] in _NUMBERED:
+            word = _ROMAN[word]
+        words.append(word)
+        spans.append(match.span())
+    return words, spans
+
+
+def normalise(name: str) -> str:
+    """The key under which two spellings of a name meet; '' for a name without letters or digits."""
+    words = tokens(name)[0]
+    return " ".join(words) if any(w[0].isalnum() for w in words) else ""
+
+
+def is_abbreviation(name: str) -> bool:
+    """Short and mostly capitals (CKD, HbA1c, AIDS): means something else, or nothing, in lower case."""
+    letters = [c for c in name if c.isalpha()]
+    upper = sum(c.isupper() for c in letters)
+    return upper >= 2 and len(letters) <= 5 and len(letters) - upper <= 2
+
+
+@dataclass(slots=True)
+class Lexicon:
+    """Terms by id, and every alias under its normalised key. Matching is leftmost-longest over whole words."""
+
+    terms: dict[str, Term]
+    _phrases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _abbreviations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _longest: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, terms: Iterable[Term]) -> Lexicon:
+        lexicon = cls({term.term_id: term for term in terms})
+        # Names before aliases: where one term's alias is another's name, the name wins.
+        for term in lexicon.terms.values():
+            lexicon._add(term.name, term.term_id)
+        names = frozenset(lexicon._phrases)
+        for term in lexicon.terms.values():
+            for alias in term.aliases:
+                lexicon._add(alias, term.term_id, keep=names)
+        lexicon._add_type_orders()
+        return lexicon
+
+    def _add(self, name: str, term_id: str, keep: frozenset[str] = frozenset()) -> None:
+        key = normalise(name)
+        index = self._abbreviations if is_abbreviation(name) else self._phrases
+        known = index.get(key, ())
+        if not key or term_id in known or key in keep:
+            return
+        index[key] = (*known, term_id)
+        self._index_length(key)
+
+    def _index_length(self, key: str) -> None:
+        first, _, rest = key.partition(" ")
+        length = 1 + rest.count(" ") + bool(rest)
+        if self._longest.get(first, 0) < length:
+            self._longest[first] = length
+
+    def _add_type_orders(self) -> None:
+        """`type 2 diabetes` is also written `diabetes type 2`, and the other way round."""
+        for key, term_ids in list(self._phrases.items()):
+            for order in _ORDER if "type " in key else ():
+                if found := order.match(key):
+                    turned = f"{found.group(2)} {found.group(1)}"
+                    if turned not in self._phrases:
+                        self._phrases[turned] = term_ids
+                        self._index_length(turned)
+
+    def lookup(self, name: str) -> tuple[str, ...]:
+        """Ids of the terms that have exactly this name or alias."""
+        key = normalise(name)
+        return self._phrases.get(key) or self._abbreviations.get(key, ())
+
+    def find(self, text: str, *, fold_abbreviations: bool = False) -> list[TermMatch]:
+        """Terms named in `text`, in order, without overlap.
+
+        An abbreviation counts only in its capitals and outside an all-capital line, unless `fold_abbreviations`
+        (for what people type in a hurry).
+        """
+        words, spans = tokens(text)
+        matches = []
+        i = 0
+        while i < len(words):
+            for length in range(min(self._longest.get(words[i], 0), len(words) - i), 0, -1):
+                key = words[i] if length == 1 else " ".join(words[i : i + length])
+                start, end = spans[i][0], spans[i + length - 1][1]
+                term_ids = self._phrases.get(key, ())
+                if not term_ids and key in self._abbreviations:
+                    if fold_abbreviations or _stands_out(text, start, end):
+                        term_ids = self._abbreviations[key]
+                if term_ids:
+                    if text[end - 2 : end] in ("'s", "’s"):
+                        end -= 2
+                    matches.append(TermMatch(start, end, term_ids))
+                    i += length - 1
+                    break
+            i += 1
+        return matches
+
+    def ancestors(self, term_id: str) -> Iterator[str]:
+        """Parents first, then theirs, each once."""
+        seen = {term_id}
+        level: Sequence[str] = (term_id,)
+        while level:
+            level = [p for t in level if t in self.terms for p in self.terms[t].parents if p not in seen]
+            level = list(dict.fromkeys(level))
+            seen.update(level)
+            yield from level
+
+
+def _stands_out(text: str, start: int, end: int) -> bool:
+    """Written as an abbreviation is: capitals in a line that is not all capitals."""
+    surface = text[start:end]
+    if sum(c.isupper() for c in surface) < 2:
+        return False
+    line = text[text.rfind("\n", 0, start) + 1 : start] + text[end : (text.find("\n", end) + 1 or len(text) + 1) - 1]
+    letters = [c for c in line if c.isalpha()]
+    return len(letters) < 8 or sum(c.isupper() for c in letters) < 0.7 * len(letters)
+
+
+def read_terms(paths: Iterable[Path]) -> list[Term]:
+    """The terms of these files, later files adding to earlier ones. ConfigurationError names the line that is wrong."""
+    terms: dict[str, Term] = {}
+    for path in paths:
+        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        with opened as lines:
+            for number, line in enumerate(lines, start=1):
+                if number == 1 or line.startswith("#") or not line.strip():
+                    continue
+                fields = line.rstrip("\n").split("\t")
+                if len(fields) != 5 or not fields[0] or not fields[1] or not fields[2]:
+                    raise ConfigurationError(
+                        f"{path}, line {number}: expected id, type, name, parents, aliases parted by tabs.",
+                        fix="Correct the line; parents and aliases may be empty, the tabs may not be missing.",
+                    )
+                term_id, type_, name, parents, aliases = fields
+                if type_ == "-":
+                    terms.pop(term_id, None)
+                    continue
+                terms[term_id] = _merge(terms.get(term_id), term_id, type_, name, parents, aliases)
+    return list(terms.values())
+
+
+def _merge(known: Term | None, term_id: str, type_: str, name: str, parents: str, aliases: str) -> Term:
+    listed = [a for a in aliases.split("|") if a]
+    removed = {a[1:] for a in listed if a.startswith("-")}
+    kept = [a for a in (*(known.aliases if known else ()), *listed) if not a.startswith("-") and a not in removed]
+    all_parents = (*(known.parents if known else ()), *(p for p in parents.split("|") if p))
+    return Term(term_id, type_, name, tuple(dict.fromkeys(all_parents)), tuple(dict.fromkeys(kept)))
+
+
+@cache
+def load_lexicon(folder: Path) -> Lexicon:
+    """The lexicon of a domain's folder: `lexicon*.tsv.gz`, then `lexicon*.tsv`; empty where it has none.
+
+    Read once per process.
+    """
+    return Lexicon.of(read_terms([*sorted(folder.glob("lexicon*.tsv.gz")), *sorted(folder.glob("lexicon*.tsv"))]))
