@@ -223,7 +223,7 @@ def _text_type(text: str, extension: str, *, whole: bool) -> MediaType:
         lines.pop()
     delimiter, columns, share = _structure(lines)
     if extension in ("csv", "tsv", "tab"):
-        tabular = columns >= 2 and share >= 0.5 or not _is_prose(lines)
+        tabular = (columns >= 2 and share >= 0.5) or not _is_prose(lines)
     else:
         sure_delimiter = delimiter != "," or columns >= 3
         tabular = len(lines) >= 3 and columns >= 2 and share >= 0.95 and sure_delimiter and not _is_prose(lines)

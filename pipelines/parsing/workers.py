@@ -1,0 +1,224 @@
+"""Parser processes with limits: a hostile file costs one process, never the run.
+
+Workers come out of a fork server, so a pool may be used beside threads (a Dagster step has some) and a replacement
+for a killed worker starts in milliseconds, with the parsers already imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import multiprocessing
+import pickle
+import resource
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pebble import ProcessExpired, ProcessFuture, ProcessPool
+
+from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit
+from foundation.types import ParsedDocument
+
+Item = TypeVar("Item", bound=tuple[Any, ...])
+
+_PRELOAD = ["__main__", "pipelines.parsing.pdf", "pipelines.parsing.docx", "pipelines.parsing.text"]
+_TASKS_PER_WORKER = 500
+"""A worker is replaced after that many files, so that what a C library leaks stays bounded."""
+_OPEN_FILES = 256
+_MB = 1 << 20
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    memory_mb: int
+    timeout_s: float
+    max_text_mb: int
+    max_output_mb: int
+
+
+class ParserPool:
+    """`workers` processes, started at the first use and reused while idle; close it, or use it as a context manager.
+
+    memory_mb limits a worker's private memory, timeout_s the wall time (and, a little later, the CPU time) of one
+    file, max_text_mb the text of one parsed document, max_output_mb each file that a worker writes.
+    """
+
+    def __init__(
+        self, workers: int, memory_mb: int, timeout_s: float, max_text_mb: int = 50, max_output_mb: int = 4096
+    ) -> None:
+        self._workers = workers
+        self._limits = _Limits(memory_mb, timeout_s, max_text_mb, max_output_mb)
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(_PRELOAD)
+        self._lock = threading.Lock()
+        self._pool: ProcessPool | None = None
+
+    def __enter__(self) -> ParserPool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def parse(self, function: Callable[..., Any], *args: Any) -> Any:
+        """function(*args) in a worker; `function` is importable, and `args` hold the file's name as their first str.
+
+        Raises what the function raises of AsklineError; ResourceLimit past a limit; DamagedFile when the function
+        fails otherwise or its process dies. The pool stays usable.
+        """
+        return self._finish(function, args, self._submit(function, args))
+
+    def map_files(self, function: Callable[..., Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
+        """(item, result or ProcessingFailed or other AsklineError) of function(*item) for each item, in their order.
+
+        At most twice as many items as workers are under way, so a long batch never piles up results.
+        """
+        under_way: deque[tuple[Item, ProcessFuture]] = deque()
+        for item in items:
+            if len(under_way) >= 2 * self._workers:
+                yield self._outcome(function, *under_way.popleft())
+            under_way.append((item, self._submit(function, item)))
+        while under_way:
+            yield self._outcome(function, *under_way.popleft())
+
+    def close(self) -> None:
+        """Stop the workers, busy ones too, and wait until they are gone."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            _stop(pool)
+
+    def _outcome(self, function: Callable[..., Any], item: Item, future: ProcessFuture) -> tuple[Item, Any]:
+        try:
+            return item, self._finish(function, item, future)
+        except AsklineError as error:
+            return item, error
+
+    def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ProcessFuture:
+        task = (function, args, self._limits)
+        with self._lock:
+            # A worker that dies while idle breaks the whole of a pebble pool: its fault, not the next file's.
+            if self._pool is not None and self._pool.active:
+                try:
+                    return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
+                except RuntimeError:
+                    _LOG.warning("The parser pool broke; starting its workers anew.")
+            if self._pool is not None:
+                _stop(self._pool)
+            self._pool = ProcessPool(
+                self._workers,
+                max_tasks=_TASKS_PER_WORKER,
+                initializer=_limit_process,
+                initargs=(self._limits,),
+                context=self._context,
+            )
+            return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
+
+    def _finish(self, function: Callable[..., Any], args: tuple[Any, ...], future: ProcessFuture) -> Any:
+        name = _file_name(args)
+        try:
+            return _unpack(future, name, self._limits)
+        except (BrokenProcessPool, CancelledError):
+            # Another file's worker took the pool down at a bad moment; this file gets one more try of its own.
+            pass
+        try:
+            return _unpack(self._submit(function, args), name, self._limits)
+        except (BrokenProcessPool, CancelledError) as error:
+            raise DamagedFile(f"{name}: the parser process died while reading it, twice.") from error
+
+
+def _unpack(future: ProcessFuture, name: str, limits: _Limits) -> Any:
+    try:
+        ok, value = pickle.loads(future.result())
+    except TimeoutError as error:
+        raise _too_slow(name, limits) from error
+    except ProcessExpired as error:
+        # multiprocessing gives minus the signal as exit code.
+        number = -(error.exitcode or 0)
+        if number == signal.SIGXCPU:
+            raise _too_slow(name, limits) from error
+        cause = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {-number}"
+        raise DamagedFile(
+            f"{name}: the parser process died while reading it ({cause}): the file is damaged, or needs more memory "
+            f"than {limits.memory_mb} MB (ASKLINE_PARSING__MEMORY_MB)."
+        ) from error
+    if ok:
+        return value
+    raise value
+
+
+def _too_slow(name: str, limits: _Limits) -> ResourceLimit:
+    return ResourceLimit(f"{name} takes longer than {limits.timeout_s:g} s to read (ASKLINE_PARSING__TIMEOUT_S).")
+
+
+def _file_name(args: tuple[Any, ...]) -> str:
+    name = next((a for a in args if isinstance(a, str)), None)
+    return name or next((a.name for a in args if isinstance(a, Path)), "The file")
+
+
+def _stop(pool: ProcessPool) -> None:
+    pool.stop()
+    pool.join()
+
+
+def _limit_process(limits: _Limits) -> None:
+    # pebble's handler runs only between byte codes; a worker that is stuck in C would live on for three seconds.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        # The fork server dies with our program; without this a busy worker would outlive both.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        # Not RLIMIT_AS: address space is reserved in gigabytes by allocators and BLAS that never use it.
+        _set_limit(resource.RLIMIT_DATA, limits.memory_mb * _MB)
+    _set_limit(resource.RLIMIT_FSIZE, limits.max_output_mb * _MB)
+    _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    _set_limit(resource.RLIMIT_CORE, 0)
+
+
+def _set_limit(kind: int, value: int) -> None:
+    """Lower the soft limit to `value`, within the hard one."""
+    hard = resource.getrlimit(kind)[1]
+    soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def _run(function: Callable[..., Any], args: tuple[Any, ...], limits: _Limits) -> bytes:
+    """In the worker: pickled (True, result) or (False, AsklineError). No other exception may reach the pipe.
+
+    An exception that does not unpickle would break the pool, and a message of another library may quote the file.
+    """
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    _set_limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + limits.timeout_s) + 5)
+    name = _file_name(args)
+    try:
+        result = function(*args)
+        if isinstance(result, ParsedDocument) and len(result.text) > limits.max_text_mb * _MB:
+            raise ResourceLimit(
+                f"{name} gives more than {limits.max_text_mb} MB of text (ASKLINE_PARSING__MAX_TEXT_MB)."
+            )
+        return pickle.dumps((True, result), protocol=5)
+    except AsklineError as error:
+        return pickle.dumps((False, error))
+    except Exception as error:  # noqa: BLE001  (whatever a library throws at a hostile file becomes its failure)
+        return pickle.dumps((False, _failure(error, name, limits)))
+
+
+def _failure(error: Exception, name: str, limits: _Limits) -> ProcessingFailed:
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return ResourceLimit(f"{name} needs more than {limits.memory_mb} MB of memory (ASKLINE_PARSING__MEMORY_MB).")
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        limit = f"{limits.max_output_mb} MB (ASKLINE_PARSING__MAX_OUTPUT_MB)"
+        return ResourceLimit(f"{name} gives an output file of more than {limit}.")
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return DamagedFile(f"{name} cannot be read: {type(error).__name__} in {where}.")

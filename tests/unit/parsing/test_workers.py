@@ -1,0 +1,154 @@
+"""Workers: limits hold, failures name the file, and the pool goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from foundation.errors import DamagedFile, EncryptedFile, ResourceLimit, SqlRefused
+from pipelines.parsing.workers import ParserPool
+
+
+def process_id(name: str) -> int:
+    return os.getpid()
+
+
+def sleep(name: str, seconds: float) -> str:
+    time.sleep(seconds)
+    return name
+
+
+def spin(name: str) -> None:
+    hashlib.pbkdf2_hmac("sha256", b"one call into C that no Python signal handler can stop", b"", 1 << 30)
+
+
+def eat_memory(name: str) -> int:
+    return len([bytearray(10_000_000) for _ in range(1000)])
+
+
+def eat_memory_outside_of_python(name: str) -> int:
+    return len([mmap.mmap(-1, 50_000_000, flags=mmap.MAP_PRIVATE) for _ in range(1000)])
+
+
+def die(name: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crash(name: str) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def refuse(name: str) -> None:
+    raise EncryptedFile(f"{name} is locked.")
+
+
+def refuse_with_keyword(name: str) -> None:
+    raise SqlRefused("no", rule="roots", fix="ask otherwise")
+
+
+class Unpicklable(Exception):
+    def __init__(self, *, secret: str) -> None:
+        super().__init__(secret)
+
+
+def fail_oddly(name: str) -> None:
+    raise Unpicklable(secret="text of the document")
+
+
+def write_much(name: str, folder: str) -> None:
+    with (Path(folder) / "out").open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ParserPool]:
+    with ParserPool(2, memory_mb=512, timeout_s=2, max_output_mb=8) as pool:
+        yield pool
+
+
+def test_an_idle_worker_is_used_again(pool: ParserPool) -> None:
+    assert len({pool.parse(process_id, "a.txt") for _ in range(8)}) <= 2
+
+
+@pytest.mark.parametrize("function", [sleep, spin])
+def test_a_slow_file_is_stopped_and_the_message_names_the_setting(pool: ParserPool, function: object) -> None:
+    args = ("slow.pdf", 60) if function is sleep else ("slow.pdf",)
+    started = time.monotonic()
+    with pytest.raises(ResourceLimit, match=r"slow\.pdf.*ASKLINE_PARSING__TIMEOUT_S"):
+        pool.parse(function, *args)  # type: ignore[arg-type]
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("function", [eat_memory, eat_memory_outside_of_python])
+def test_a_file_that_eats_memory_meets_the_limit(pool: ParserPool, function: object) -> None:
+    with pytest.raises((ResourceLimit, DamagedFile), match=r"bomb\.docx.*ASKLINE_PARSING__MEMORY_MB"):
+        pool.parse(function, "bomb.docx")  # type: ignore[arg-type]
+    assert pool.parse(sleep, "next.txt", 0) == "next.txt"
+
+
+@pytest.mark.parametrize("function", [die, crash])
+def test_a_dead_worker_fails_its_file_alone(pool: ParserPool, function: object) -> None:
+    with pytest.raises(DamagedFile, match=r"killer\.pdf"):
+        pool.parse(function, "killer.pdf")  # type: ignore[arg-type]
+    assert pool.parse(sleep, "next.txt", 0) == "next.txt"
+
+
+def test_a_worker_that_dies_while_idle_does_not_fail_the_next_file(pool: ParserPool) -> None:
+    os.kill(pool.parse(process_id, "a.txt"), signal.SIGKILL)
+    time.sleep(0.5)
+    assert pool.parse(sleep, "next.txt", 0) == "next.txt"
+
+
+def test_errors_of_ours_come_out_as_themselves(pool: ParserPool) -> None:
+    with pytest.raises(EncryptedFile, match="is locked"):
+        pool.parse(refuse, "secret.pdf")
+    with pytest.raises(SqlRefused) as caught:
+        pool.parse(refuse_with_keyword, "x")
+    assert (caught.value.rule, caught.value.fix) == ("roots", "ask otherwise")
+
+
+def test_a_foreign_exception_names_its_place_and_quotes_nothing(pool: ParserPool) -> None:
+    with pytest.raises(DamagedFile, match=r"odd\.pdf cannot be read: Unpicklable in test_workers\.py:\d+") as caught:
+        pool.parse(fail_oddly, "odd.pdf")
+    assert "text of the document" not in str(caught.value)
+
+
+def test_an_output_file_past_the_limit_is_a_resource_limit(pool: ParserPool, tmp_path: Path) -> None:
+    with pytest.raises(ResourceLimit, match=r"wide\.csv.*ASKLINE_PARSING__MAX_OUTPUT_MB"):
+        pool.parse(write_much, "wide.csv", str(tmp_path))
+
+
+def test_a_batch_runs_on_both_workers_and_keeps_its_order(pool: ParserPool) -> None:
+    items = [("a", 0.4), ("b", 0.4), ("c", 0.0), ("d", 60), ("e", 0.0)]
+    outcomes = list(pool.map_files(sleep, items))
+    assert [item[0] for item, _ in outcomes] == ["a", "b", "c", "d", "e"]
+    assert [result for _, result in outcomes if isinstance(result, str)] == ["a", "b", "c", "e"]
+    assert isinstance(outcomes[3][1], ResourceLimit)
+
+
+def test_files_of_a_batch_survive_the_death_of_a_neighbour(pool: ParserPool) -> None:
+    outcomes = list(pool.map_files(_die_or_wait, [(name,) for name in ["good1", "bad", "good2", "bad2", "good3"]]))
+    assert [str(result) for (name,), result in outcomes if name.startswith("good")] == ["good1", "good2", "good3"]
+    assert all(isinstance(result, DamagedFile) for (name,), result in outcomes if name.startswith("bad"))
+
+
+def _die_or_wait(name: str) -> str:
+    if name.startswith("bad"):
+        die(name)
+    return sleep(name, 0.2)
+
+
+def test_closing_leaves_no_worker() -> None:
+    pool = ParserPool(2, memory_mb=512, timeout_s=5)
+    pids = {pool.parse(process_id, "a.txt") for _ in range(4)}
+    pool.close()
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
