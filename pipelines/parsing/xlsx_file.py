@@ -1,0 +1,136 @@
+"""Excel workbooks: every sheet with cells is a typed table. Values are read, never formulas."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from itertools import chain, islice
+from pathlib import Path, PurePath
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import python_calamine as calamine
+from defusedxml import DefusedXmlException
+
+from foundation.errors import DamagedFile, EmptyFile, EncryptedFile
+from foundation.types import ParsedTable, ParsedWorkbook
+from pipelines.parsing.archive_guard import check_archive
+from pipelines.parsing.header import HEAD_ROWS, find_header, skipped_titles
+from pipelines.parsing.tables import TableBuilder
+from pipelines.parsing.value_kinds import EXACT
+from pipelines.parsing.warning_list import WarningList
+from pipelines.parsing.xlsx_cells import Flaw, flaws_by_sheet
+
+PARSER = "xlsx/1"
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+
+
+def parse_xlsx(
+    path: str | Path,
+    file_name: str,
+    out_folder: str | Path,
+    *,
+    max_ratio: int = 100,
+    max_bytes: int = 1_000_000_000,
+) -> ParsedWorkbook:
+    """Write one table a sheet to `out_folder`, hidden sheets too (with a warning).
+
+    Rows and columns without a value are left out; rows above the header become the table's label. Error cells and
+    formulas that were never calculated are null, with a warning. EncryptedFile, DamagedFile; EmptyFile when no sheet
+    has a cell; ResourceLimit when the archive unpacks to more than `max_bytes` or `max_ratio` times its size.
+    """
+    path = Path(path)
+    if path.stat().st_size == 0:
+        raise EmptyFile(f"{file_name} is empty (0 bytes).")
+    _check_container(path, file_name, max_ratio=max_ratio, max_bytes=max_bytes)
+    warnings = WarningList()
+    tables: list[ParsedTable] = []
+    try:
+        flaws = flaws_by_sheet(path)
+        with calamine.CalamineWorkbook.from_path(path) as workbook:
+            for place, sheet in enumerate(workbook.sheets_metadata):
+                if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                    continue
+                cells = workbook.get_sheet_by_index(place)
+                if cells.start is None:
+                    continue
+                table = _read(cells, len(tables), file_name, Path(out_folder), warnings)
+                if table is None:
+                    continue
+                tables.append(table)
+                if sheet.visible is not calamine.SheetVisibleEnum.Visible:
+                    message = f"Sheet '{sheet.name}' is hidden in the workbook; it was read like the others."
+                    warnings.add("hidden_sheet", message, sheet=sheet.name)
+                _report_flaws(flaws.get(sheet.name, ()), sheet.name, warnings)
+    except calamine.PasswordError as error:
+        raise EncryptedFile(f"{file_name} is protected by a password.") from error
+    except (calamine.CalamineError, zipfile.BadZipFile, ParseError, DefusedXmlException, KeyError) as error:
+        raise DamagedFile(f"{file_name} cannot be read as a workbook: {error}") from error
+    if not tables:
+        raise EmptyFile(f"{file_name} has no sheet with a value.")
+    return ParsedWorkbook(tables, PARSER, warnings.all())
+
+
+def _check_container(path: Path, file_name: str, *, max_ratio: int, max_bytes: int) -> None:
+    with path.open("rb") as file:
+        magic = file.read(8)
+    if magic == _OLE:
+        # An encrypted XLSX is an OLE container too; calamine tells it from an XLS only by the file's extension.
+        if _ENCRYPTED in path.read_bytes():
+            raise EncryptedFile(f"{file_name} is protected by a password.")
+        return
+    check_archive(path, file_name, max_ratio=max_ratio, max_bytes=max_bytes)
+
+
+def _read(
+    cells: calamine.CalamineSheet, ordinal: int, file_name: str, out_folder: Path, warnings: WarningList
+) -> ParsedTable | None:
+    sheet = cells.name
+    rows = _rows(cells.iter_rows(), sheet, warnings)
+    head = list(islice(rows, HEAD_ROWS))
+    if not head:
+        return None
+    index = find_header([texts for _, texts in head])
+    title = skipped_titles(head[:index], warnings, sheet)
+    table = TableBuilder(head[index][1], out_folder, ordinal, f"{file_name}, sheet '{sheet}'")
+    for _, texts in chain(head[index + 1 :], rows):
+        table.add(texts)
+    return table.finish(sheet=sheet, label=title or sheet or PurePath(file_name).stem)
+
+
+def _rows(rows: Iterable[list[Any]], sheet: str, warnings: WarningList) -> Iterator[tuple[int, list[str]]]:
+    """(row as Excel numbers it, its cells as text) of rows that have a value."""
+    for number, cells in enumerate(rows, start=1):
+        texts = [cell if isinstance(cell, str) else _text(cell, number, sheet, warnings) for cell in cells]
+        if any(text and not text.isspace() for text in texts):
+            yield number, texts
+
+
+def _text(cell: Any, row: int, sheet: str, warnings: WarningList) -> str:
+    """A cell's value as a CSV file would have it, so that both have one set of rules for types."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer():
+        if abs(cell) >= EXACT:
+            message = (
+                f"Row {row:,} has a number of more than 15 digits; the file does not hold its last digits exactly."
+            )
+            warnings.add("inexact_number", message, sheet=sheet, row=row)
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ")
+    return cell.isoformat() if isinstance(cell, date) else str(cell)
+
+
+def _report_flaws(flaws: Iterable[Flaw], sheet: str, warnings: WarningList) -> None:
+    for flaw in flaws:
+        if flaw.value is None:
+            message = f"Cell {flaw.cell} has a formula without a stored result; it was read as empty."
+            warnings.add("formula_without_value", message, sheet=sheet, row=flaw.row)
+        else:
+            warnings.add(
+                "error_cell", f"Cell {flaw.cell} holds {flaw.value}; it was read as empty.", sheet=sheet, row=flaw.row
+            )

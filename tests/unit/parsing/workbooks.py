@@ -1,0 +1,68 @@
+"""A writer of minimal XLSX files, so that a test can hold any XML in a cell."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+_MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_RELATIONS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
+_TYPES = 'xmlns="http://schemas.openxmlformats.org/package/2006/content-types"'
+_STYLES = '<cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="22" applyNumberFormat="1"/></cellXfs>'
+
+
+class Raw(str):
+    """A cell's further attributes and content, e.g. `t="e"><v>#DIV/0!</v>`."""
+
+
+class Date(float):
+    """Days since 1899-12-30, in a cell with a date format."""
+
+
+def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[object]]], hidden: Sequence[str] = ()) -> Path:
+    """Rows of cells from A1 by sheet name; a cell is str, number, bool, None, Date or Raw."""
+    listed, targets, parts = "", "", {}
+    for i, (name, rows) in enumerate(sheets.items(), start=1):
+        state = ' state="hidden"' if name in hidden else ""
+        listed += f'<sheet name="{escape(name)}" sheetId="{i}" r:id="rId{i}"{state}/>'
+        targets += _relation(f"rId{i}", "worksheet", f"worksheets/sheet{i}.xml")
+        body = "".join(_row(number, row) for number, row in enumerate(rows, start=1))
+        parts[f"xl/worksheets/sheet{i}.xml"] = f"<worksheet {_MAIN}><sheetData>{body}</sheetData></worksheet>"
+    targets += _relation("rIdStyles", "styles", "styles.xml")
+    office = _relation("rId1", "officeDocument", "xl/workbook.xml")
+    parts |= {
+        "[Content_Types].xml": f'<Types {_TYPES}><Default Extension="xml" ContentType="application/xml"/></Types>',
+        "_rels/.rels": f"<Relationships {_RELATIONS}>{office}</Relationships>",
+        "xl/workbook.xml": f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f"<Relationships {_RELATIONS}>{targets}</Relationships>",
+        "xl/styles.xml": f"<styleSheet {_MAIN}>{_STYLES}</styleSheet>",
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, text in parts.items():
+            archive.writestr(part, text)
+    return path
+
+
+def _relation(identity: str, kind: str, target: str) -> str:
+    return f'<Relationship Id="{identity}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+
+
+def _row(number: int, cells: Sequence[object]) -> str:
+    return f'<row r="{number}">{"".join(_cell(f"{chr(65 + i)}{number}", c) for i, c in enumerate(cells))}</row>'
+
+
+def _cell(ref: str, cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, Raw):
+        return f'<c r="{ref}" {cell}</c>'
+    if isinstance(cell, bool):
+        return f'<c r="{ref}" t="b"><v>{int(cell)}</v></c>'
+    if isinstance(cell, Date):
+        return f'<c r="{ref}" s="1"><v>{float(cell)}</v></c>'
+    if isinstance(cell, str):
+        return f'<c r="{ref}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
+    return f'<c r="{ref}"><v>{cell}</v></c>'
