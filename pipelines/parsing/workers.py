@@ -84,7 +84,7 @@ class ParserPool:
 
         At most twice as many items as workers are under way, so a long batch never piles up results.
         """
-        under_way: deque[tuple[Item, ProcessFuture]] = deque()
+        under_way: deque[tuple[Item, ProcessFuture[bytes]]] = deque()
         for item in items:
             if len(under_way) >= 2 * self._workers:
                 yield self._outcome(function, *under_way.popleft())
@@ -99,13 +99,13 @@ class ParserPool:
         if pool is not None:
             _stop(pool)
 
-    def _outcome(self, function: Callable[..., Any], item: Item, future: ProcessFuture) -> tuple[Item, Any]:
+    def _outcome(self, function: Callable[..., Any], item: Item, future: ProcessFuture[bytes]) -> tuple[Item, Any]:
         try:
             return item, self._finish(function, item, future)
         except AsklineError as error:
             return item, error
 
-    def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ProcessFuture:
+    def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ProcessFuture[bytes]:
         task = (function, args, self._limits)
         with self._lock:
             # A worker that dies while idle breaks the whole of a pebble pool: its fault, not the next file's.
@@ -125,7 +125,7 @@ class ParserPool:
             )
             return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
 
-    def _finish(self, function: Callable[..., Any], args: tuple[Any, ...], future: ProcessFuture) -> Any:
+    def _finish(self, function: Callable[..., Any], args: tuple[Any, ...], future: ProcessFuture[bytes]) -> Any:
         name = _file_name(args)
         try:
             return _unpack(future, name, self._limits)
@@ -138,7 +138,7 @@ class ParserPool:
             raise DamagedFile(f"{name}: the parser process died while reading it, twice.") from error
 
 
-def _unpack(future: ProcessFuture, name: str, limits: _Limits) -> Any:
+def _unpack(future: ProcessFuture[bytes], name: str, limits: _Limits) -> Any:
     try:
         ok, value = pickle.loads(future.result())
     except TimeoutError as error:
@@ -168,7 +168,7 @@ def _file_name(args: tuple[Any, ...]) -> str:
 
 
 def _stop(pool: ProcessPool) -> None:
-    pool.stop()
+    pool.stop()  # type: ignore[no-untyped-call]
     pool.join()
 
 

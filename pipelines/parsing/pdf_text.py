@@ -1,0 +1,113 @@
+"""Blocks to text: joins lines, mends broken words, and keeps for every word where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foundation.types import WordBox
+from pipelines.parsing.assembly import Assembly
+from pipelines.parsing.pdf_layout import Block, is_row
+from pipelines.parsing.pdf_page import Line, Page, Word
+
+_PUNCTUATION = re.compile(r"^\W+|\W+$")
+
+
+def vocabulary(pages: Iterable[Page]) -> set[str]:
+    """The unbroken words of a document, to tell `long-term` from `exam-ple` at a line's end."""
+    return {
+        _PUNCTUATION.sub("", word.text).casefold()
+        for page in pages
+        for line in page.lines
+        for word in line.words
+        if not word.broken
+    }
+
+
+@dataclass(slots=True)
+class _Run:
+    """A block's text as it grows; spans are (start, end, word) from the block's start."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    spans: list[tuple[int, int, Word]] = field(default_factory=list)
+
+    def put(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
+
+    def word(self, word: Word, text: str) -> None:
+        self.spans.append((self.length, self.length + len(text), word))
+        self.put(text)
+
+
+def write(blocks: Sequence[Block], words: set[str]) -> tuple[Assembly, list[WordBox]]:
+    """Assemble the text. Every word has a box and stands in the text exactly once."""
+    assembly, boxes = Assembly(), []
+    for block in blocks:
+        run = _table(block) if block.grid is not None else _lines(block.lines, words)
+        if run.length == 0:
+            continue
+        start = assembly.add(block.kind, "".join(run.parts), page=block.page, level=block.level)
+        boxes += [WordBox(start + a, start + b, block.page, word.box) for a, b, word in run.spans]
+    return assembly, boxes
+
+
+def _table(block: Block) -> _Run:
+    run = _Run()
+    for row in block.grid.lines() if block.grid is not None else []:
+        if not any(row):
+            continue
+        run.put("\n" if run.length else "")
+        for number, cell in enumerate(row):
+            # A row neither begins nor ends with white space, whatever cells are empty.
+            is_last = not any(row[number:])
+            if is_last:
+                break
+            if number:
+                separator = " | " if cell else " |"
+                run.put(separator if any(row[:number]) or number > 1 else separator.lstrip())
+            for position, word in enumerate(cell):
+                run.put(" " if position else "")
+                run.word(word, word.text + ("-" if word.broken else ""))
+    return run
+
+
+def _lines(lines: Sequence[Line], words: set[str]) -> _Run:
+    run = _Run()
+    right = max(line.box[2] for line in lines)
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else None
+        for position, word in enumerate(line.words):
+            run.put(" " if position else "")
+            if word.broken and following is not None and position == len(line.words) - 1:
+                run.word(word, word.text + _hyphen(word.text, following.words[0].text, words))
+            else:
+                run.word(word, word.text + ("-" if word.broken else ""))
+        if following is not None and not line.words[-1].broken:
+            run.put(" " if _was_wrapped(line, following, right) else "\n")
+    return run
+
+
+def _was_wrapped(line: Line, following: Line, right: float) -> bool:
+    """A line was wrapped if the next one begins in lower case, or with a word that would not have fitted on it."""
+    if is_row(line) or is_row(following):
+        return False
+    first = following.words[0]
+    overfull = line.box[2] + (first.box[2] - first.box[0]) + 0.2 * line.size > right
+    return first.text[0].islower() or overfull or following.box[1] < line.box[1]
+
+
+def _hyphen(left: str, right: str, words: set[str]) -> str:
+    """The hyphen between the halves of a word that a line's end broke: '' if it only marked the break.
+
+    Kept before a capital or a digit, where the document has the word with it, or where both halves are words of the
+    document and the whole is not.
+    """
+    head, tail = (_PUNCTUATION.sub("", half).casefold() for half in (left, right))
+    if not (left[-1:].isalpha() and right[:1].isalpha() and right[:1].islower()) or f"{head}-{tail}" in words:
+        return "-"
+    if head + tail in words:
+        return ""
+    return "-" if len(head) > 2 and len(tail) > 2 and head in words and tail in words else ""
