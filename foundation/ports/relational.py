@@ -22,10 +22,13 @@ class Relational(Protocol):
 
     def row_count(self, physical: str) -> int: ...
 
-    def publish(self, name: str, physical: str) -> None:
-        """Make `data.<name>` show this physical table."""
+    def publish_statements(self, name: str, physical: str) -> list[str]:
+        """SQL that makes `data.<name>` show this physical table, for the caller's own transaction."""
 
-    def unpublish(self, name: str) -> None: ...
+    def unpublish_statements(self, name: str) -> list[str]:
+        """SQL that takes `data.<name>` away; no error when it is not there."""
+
+    def has_table(self, physical: str) -> bool: ...
 
     def drop_table(self, physical: str) -> bool:
         """Returns whether it was there."""

@@ -75,7 +75,7 @@ def claim(
             inbox.c.arrival_day == day,
             version.c.status == Status.UPLOADED,
             documents.c.deleted_at.is_(None),
-            func.mod(func.abs(func.hashtext(version.c.version_id)), shard.count) == shard.index - 1,
+            _of_shard(version.c.version_id, shard),
             ~in_work_elsewhere,
         )
         .group_by(version.c.document_id, version.c.version_id)
@@ -131,10 +131,10 @@ def batch(connection: Connection, run_id: str, *, only_processing: bool = False)
         .where(batch_versions.c.run_id == run_id, documents.c.deleted_at.is_(None), wanted)
         .order_by(version.c.arrived_at, version.c.document_id)
     )
-    return [_claimed(row) for row in rows]
+    return [claimed_version(row) for row in rows]
 
 
-def living_versions(connection: Connection, day: date) -> list[tuple[str, str]]:
+def living_versions(connection: Connection, day: date, shard: Shard | None = None) -> list[tuple[str, str]]:
     """(document_id, version_id) of the indexed versions that arrived on this day and still answer."""
     rows = connection.execute(
         select(document_versions.c.document_id, document_versions.c.version_id)
@@ -144,6 +144,7 @@ def living_versions(connection: Connection, day: date) -> list[tuple[str, str]]:
             documents.c.deleted_at.is_(None),
             document_versions.c.arrival_day == day,
             document_versions.c.status == Status.INDEXED,
+            _of_shard(document_versions.c.version_id, shard or Shard()),
         )
         .order_by(document_versions.c.arrived_at)
     )
@@ -318,11 +319,15 @@ def _same(left: Any, right: Any) -> Any:
     return and_(left.c.document_id == right.c.document_id, left.c.version_id == right.c.version_id)
 
 
+def _of_shard(version_id: Any, shard: Shard) -> Any:
+    return func.mod(func.abs(func.hashtext(version_id)), shard.count) == shard.index - 1
+
+
 def _in(table: Any, keys: Sequence[tuple[str, str]]) -> Any:
     return tuple_(table.c.document_id, table.c.version_id).in_(keys)
 
 
-def _claimed(row: Row[Any]) -> ClaimedVersion:
+def claimed_version(row: Row[Any]) -> ClaimedVersion:
     return ClaimedVersion(
         document_id=row.document_id,
         version_id=row.version_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, literal, select, update
+from sqlalchemy import CompoundSelect, Connection, RowMapping, delete, func, insert, literal, select, update
 
 from foundation.errors import NotFound
 from foundation.ids import new_id
@@ -150,27 +150,34 @@ def save_feedback(
     return feedback_id
 
 
-def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
-    """Take the quotes of an erased document out of stored answers; returns how many citations were changed.
+def _using(document_id: str) -> CompoundSelect[Any]:
+    """Ids of the answers that cite the document or read a table of it."""
+    cite = select(citations.c.answer_id).where(citations.c.document_id == document_id)
+    return cite.union(select(answer_tables.c.answer_id).where(answer_tables.c.document_id == document_id))
 
-    The answer stays as a record that something was asked and answered; its text and statements go, since offline
-    answers are made of verbatim sentences.
+
+def count_quotes(connection: Connection, document_id: str) -> int:
+    return len(connection.execute(_using(document_id)).all())
+
+
+def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
+    """Take what an erased document gave out of the answers that used it; returns how many answers were changed.
+
+    That something was asked and answered stays known; text and statements go, since offline answers are made of
+    verbatim sentences. The question stays: it is its asker's.
     """
-    hit = select(citations.c.answer_id).where(citations.c.document_id == document_id)
-    read = select(answer_tables.c.answer_id).where(answer_tables.c.document_id == document_id)
-    touched: Sequence[str] = connection.execute(hit.union(read)).scalars().all()
-    if not touched:
-        return 0
-    patch: dict[str, Any] = {"text": marker, "claims": [], "citations": [], "sql": [], "graph": None}
-    connection.execute(
-        update(answers)
-        .where(answers.c.answer_id.in_(touched))
-        .values(body=answers.c.body.op("||")(literal(patch, answers.c.body.type)))
-    )
-    connection.execute(
-        update(messages).where(messages.c.answer_id.in_(touched), messages.c.role == "assistant").values(text=marker)
-    )
-    return (
-        connection.execute(delete(citations).where(citations.c.answer_id.in_(touched))).rowcount
-        + connection.execute(delete(answer_tables).where(answer_tables.c.answer_id.in_(touched))).rowcount
-    )
+    touched: Sequence[str] = connection.execute(_using(document_id)).scalars().all()
+    if touched:
+        emptied: dict[str, Any] = {"text": marker, "claims": [], "citations": [], "sql": [], "graph": None}
+        patch = literal(emptied, answers.c.body.type)
+        connection.execute(
+            update(answers).where(answers.c.answer_id.in_(touched)).values(body=answers.c.body.op("||")(patch))
+        )
+        connection.execute(
+            update(messages)
+            .where(messages.c.answer_id.in_(touched), messages.c.role == "assistant")
+            .values(text=marker)
+        )
+        connection.execute(delete(citations).where(citations.c.answer_id.in_(touched)))
+        connection.execute(delete(answer_tables).where(answer_tables.c.answer_id.in_(touched)))
+    return len(touched)

@@ -45,8 +45,16 @@ def names_of_document(connection: Connection, document_id: str) -> dict[tuple[in
     return {(row.ordinal, row.sheet): row.table_name for row in rows}
 
 
-def save_dataset(connection: Connection, table: TableInfo, *, parquet_key: str, postgres_table: str | None) -> None:
-    """Create or replace the catalog entry of this dataset."""
+def physical_name(table: TableInfo) -> str | None:
+    """The Postgres table of an upload's copy: its name and its dataset's id, so that versions stand side by side."""
+    if not table.postgres:
+        return None
+    readable = table.name.encode()[:40].decode(errors="ignore")  # an identifier has 63 bytes at most
+    return f"{readable}_{table.dataset_id[-16:]}"
+
+
+def save_dataset(connection: Connection, table: TableInfo) -> None:
+    """Create or replace the catalog entry of this dataset. `parquet_path` is its key in the derived store."""
     values = {
         "version_id": table.version_id,
         "kind": table.kind,
@@ -56,8 +64,8 @@ def save_dataset(connection: Connection, table: TableInfo, *, parquet_key: str, 
         "description": table.description,
         "columns": [asdict(column) for column in table.columns],
         "row_count": table.row_count,
-        "parquet_key": parquet_key,
-        "postgres_table": postgres_table,
+        "parquet_key": table.parquet_path,
+        "postgres_table": physical_name(table),
     }
     connection.execute(
         upsert(datasets)

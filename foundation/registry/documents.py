@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, case, func, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select, true, update
 
 from foundation.access import may_see
 from foundation.errors import NotFound
@@ -183,10 +183,21 @@ def cited_documents(
 
 def access_of_version(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
     """(acl entries, document ids, document type) of the living documents that have this content."""
+    has_it = documents.c.document_id.in_(
+        select(document_versions.c.document_id).where(document_versions.c.version_id == version_id)
+    )
+    return _access(connection, has_it)
+
+
+def active_access(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
+    """The same of the living documents whose active version it is."""
+    return _access(connection, documents.c.active_version == version_id)
+
+
+def _access(connection: Connection, which: ColumnElement[bool]) -> tuple[list[str], list[str], str | None]:
     rows = connection.execute(
         select(documents.c.document_id, documents.c.acl, documents.c.document_type)
-        .join(document_versions, document_versions.c.document_id == documents.c.document_id)
-        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None))
+        .where(which, documents.c.deleted_at.is_(None))
         .order_by(documents.c.created_at)
     ).all()
     acl = sorted({entry for row in rows for entry in row.acl})

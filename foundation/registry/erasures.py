@@ -12,7 +12,7 @@ from foundation.errors import NotFound
 from foundation.ids import new_id
 from foundation.registry.audit import record
 from foundation.registry.claims import set_active
-from foundation.registry.tables import chunks, document_versions, documents, erasures, stages
+from foundation.registry.tables import chunks, document_versions, documents, erasures
 from foundation.types import Principal
 
 
@@ -105,15 +105,37 @@ def unshared_versions(connection: Connection, version_ids: Sequence[str]) -> lis
     return [version for version in version_ids if version not in kept]
 
 
-def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> dict[str, int]:
-    """Delete the document's own registry rows; what stays is the tombstone without its name. Rows removed by table."""
-    removed = {
-        "chunks": connection.execute(delete(chunks).where(chunks.c.version_id.in_(unshared))).rowcount,
-        "stages": connection.execute(delete(stages).where(stages.c.document_id == document_id)).rowcount,
-        "document_versions": connection.execute(
-            delete(document_versions).where(document_versions.c.document_id == document_id)
-        ).rowcount,
-    }
+def object_versions(connection: Connection, document_id: str) -> set[str]:
+    """The landing bucket's version ids of this document."""
+    return set(
+        connection.execute(
+            select(document_versions.c.object_version).where(document_versions.c.document_id == document_id)
+        ).scalars()
+    )
+
+
+def living_object_versions(connection: Connection, landing_key: str) -> set[str]:
+    """Version ids at this key that a living document has."""
+    return set(
+        connection.execute(
+            select(document_versions.c.object_version)
+            .join(documents, documents.c.document_id == document_versions.c.document_id)
+            .where(documents.c.landing_key == landing_key, documents.c.deleted_at.is_(None))
+        ).scalars()
+    )
+
+
+def keys_in_erasure(connection: Connection) -> set[str]:
+    """Landing keys of deleted documents whose erasure is not verified: a scan must not take them for new files."""
+    return set(connection.execute(select(erasures.c.landing_key).where(erasures.c.status != "verified")).scalars())
+
+
+def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:
+    """Delete the document's own registry rows; what stays is the tombstone without its name. Returns rows removed."""
+    removed = connection.execute(delete(chunks).where(chunks.c.version_id.in_(unshared))).rowcount
+    removed += connection.execute(
+        delete(document_versions).where(document_versions.c.document_id == document_id)
+    ).rowcount
     connection.execute(
         update(documents)
         .where(documents.c.document_id == document_id)

@@ -13,6 +13,9 @@ from foundation.ids import new_id
 from foundation.registry.tables import document_versions, documents, inbox
 from foundation.types import Principal, Status
 
+UPLOADS = "uploads"
+"""The service stores what NAME uploads under `uploads/NAME/`; anything else in the bucket was put there by hand."""
+
 CARD_FIELDS = ("document_type", "authority", "source_url", "accessed_at", "licence")
 
 
@@ -43,13 +46,18 @@ class Received:
     duplicate_of: str | None
 
 
+def lock_key(connection: Connection, key: str) -> None:
+    """Until the transaction ends, nobody else stores, registers or erases at this landing key."""
+    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+
+
 def register_arrival(connection: Connection, arrival: Arrival) -> Received:
     """Record a landed object: a new document, a new version of one, or nothing when the bytes are known.
 
     The key's advisory lock makes two arrivals at one key follow each other, so that a file that is uploaded twice at
     once is one document. A document keeps its ACL whatever arrives later.
     """
-    _lock(connection, arrival.landing_key)
+    lock_key(connection, arrival.landing_key)
     existing = connection.execute(
         select(documents).where(documents.c.landing_key == arrival.landing_key, documents.c.deleted_at.is_(None))
     ).one_or_none()
@@ -181,7 +189,3 @@ def _new_version(connection: Connection, document_id: str, arrival: Arrival) -> 
         insert(inbox).values(document_id=document_id, version_id=arrival.sha256, arrival_day=day, source=arrival.source)
     )
     return day
-
-
-def _lock(connection: Connection, key: str) -> None:
-    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, literal, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from foundation.registry.claims import claimed_version
 from foundation.registry.tables import document_versions, documents, stages
 from foundation.types import ClaimedVersion, Stage, Status
 
@@ -84,3 +86,55 @@ def stage_done(connection: Connection, version_id: str, stage: Stage, code_versi
         .where(stages.c.version_id == version_id, stages.c.stage == stage, stages.c.code_version == code_version)
         .limit(1)
     ).scalar_one_or_none()
+
+
+def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
+    """What this stage made of these bytes has been taken away again."""
+    connection.execute(delete(stages).where(stages.c.version_id == version_id, stages.c.stage == stage))
+
+
+def save_warnings(connection: Connection, version: ClaimedVersion, warnings: list[dict[str, Any]]) -> None:
+    connection.execute(
+        update(document_versions)
+        .where(
+            document_versions.c.document_id == version.document_id,
+            document_versions.c.version_id == version.version_id,
+        )
+        .values(warnings=warnings)
+    )
+
+
+def parser_of(connection: Connection, version_id: str) -> str | None:
+    """The parser whose text of this version is the current one."""
+    return connection.execute(
+        select(stages.c.counts["parser"].astext)
+        .where(stages.c.version_id == version_id, stages.c.stage == Stage.PARSED_TEXT)
+        .order_by(stages.c.finished_at.desc())
+        .limit(1)
+    ).scalar_one_or_none()
+
+
+def recorded_codes(connection: Connection) -> Iterator[tuple[ClaimedVersion, str, str]]:
+    """(version, stage, code version) of every stage of every version that answers."""
+    rows = connection.execute(
+        select(
+            document_versions,
+            documents.c.file_name,
+            documents.c.landing_key,
+            documents.c.acl,
+            documents.c.document_type,
+            stages.c.stage.label("done_stage"),
+            stages.c.code_version,
+        )
+        .join(documents, documents.c.active_version == document_versions.c.version_id)
+        .join(
+            stages,
+            and_(
+                stages.c.document_id == document_versions.c.document_id,
+                stages.c.version_id == document_versions.c.version_id,
+            ),
+        )
+        .where(documents.c.document_id == document_versions.c.document_id, documents.c.deleted_at.is_(None))
+    )
+    for row in rows:
+        yield claimed_version(row), row.done_stage, row.code_version

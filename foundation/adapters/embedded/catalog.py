@@ -14,15 +14,14 @@ from foundation.types import Column, TableInfo
 
 
 class RegistryCatalog:
-    """Port `catalog` over the table `datasets`. `parquet_path` of a registered table is its key in the derived store."""
+    """Port `catalog` over the table `datasets`; a registered table's `parquet_path` is its key in the derived store."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def register(self, table: TableInfo) -> None:
-        physical = f"{table.name[:40]}_{table.dataset_id[-16:]}" if table.postgres else None
         with transaction(self._engine) as connection:
-            save_dataset(connection, table, parquet_key=table.parquet_path, postgres_table=physical)
+            save_dataset(connection, table)
 
     def columns(self, name: str) -> tuple[Column, ...]:
         with transaction(self._engine) as connection:

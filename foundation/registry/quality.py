@@ -1,0 +1,40 @@
+"""Counts that the asset checks judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from sqlalchemy import Connection, RowMapping, Select, exists, func, select
+
+from foundation.registry.tables import chunks, document_versions, edges, mentions, table_links
+
+
+def _versions_of(day: date) -> Select[tuple[str]]:
+    return select(document_versions.c.version_id).where(document_versions.c.arrival_day == day)
+
+
+def duplicate_chunk_ids(connection: Connection, day: date) -> tuple[int, int]:
+    """(chunks, distinct places) of the day's versions: the same place under two ids would be a doubled chunk."""
+    place = func.concat(chunks.c.version_id, "/", chunks.c.start_char, "-", chunks.c.end_char)
+    row = connection.execute(
+        select(func.count(), func.count(func.distinct(place))).where(chunks.c.version_id.in_(_versions_of(day)))
+    ).one()
+    return row[0], row[1]
+
+
+def unequal_links(connection: Connection, day: date) -> tuple[Sequence[RowMapping], list[str]]:
+    """The table links of the day, and the tables whose three counts differ."""
+    rows = (
+        connection.execute(select(table_links).where(table_links.c.version_id.in_(_versions_of(day)))).mappings().all()
+    )
+    return rows, [
+        row["catalog_table"] for row in rows if len({row["rows_file"], row["rows_catalog"], row["rows_postgres"]}) != 1
+    ]
+
+
+def edges_without_evidence(connection: Connection) -> tuple[int, int]:
+    """(edges, edges without a mention)."""
+    held = exists(select(mentions.c.mention_id).where(mentions.c.edge_id == edges.c.edge_id))
+    row = connection.execute(select(func.count(), func.count().filter(~held)).select_from(edges)).one()
+    return row[0], row[1]

@@ -1,0 +1,54 @@
+"""The moment in which a version begins to answer: registry and Postgres views change in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from foundation.registry import claims
+from foundation.registry.database import transaction
+from foundation.registry.datasets import datasets_of
+from foundation.registry.documents import active_access
+from foundation.registry.stages import forget_stage
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, Stage
+
+
+def activate(stores: Stores, run_id: str, version: ClaimedVersion, required: Sequence[Stage]) -> bool:
+    """Make the version the active one if it is complete; returns whether it was. Safe to call after any stage."""
+    with transaction(stores.engine) as connection:
+        replaced = claims.activate_if_complete(connection, run_id, version, required)
+        if replaced is None:
+            return False
+        _publish_tables(connection, stores, version.version_id, replaced)
+    if replaced and replaced != version.version_id:
+        _retire(stores, replaced)
+    return True
+
+
+def _publish_tables(connection: Connection, stores: Stores, version_id: str, replaced: str) -> None:
+    """Show the tables of the new version under data.<name> and take away those that only the old one had."""
+    new = {row["table_name"]: row["postgres_table"] for row in datasets_of(connection, version_id)}
+    old = {row["table_name"] for row in datasets_of(connection, replaced)} if replaced else set()
+    for name, physical in new.items():
+        for statement in stores.relational.publish_statements(name, physical):
+            connection.exec_driver_sql(statement)
+    for name in sorted(old - set(new)):
+        for statement in stores.relational.unpublish_statements(name):
+            connection.exec_driver_sql(statement)
+
+
+def _retire(stores: Stores, version_id: str) -> None:
+    """A replaced version leaves the index; its bytes and artefacts stay for the history.
+
+    Nothing is wrong if this is interrupted: what is left is not active and therefore not shown.
+    """
+    with transaction(stores.engine) as connection:
+        acl, document_ids, _ = active_access(connection, version_id)
+    if document_ids:  # another document with the same bytes still answers from it
+        stores.search.update_access(version_id, acl, document_ids)
+        return
+    with transaction(stores.engine) as connection:
+        forget_stage(connection, version_id, Stage.SEARCH_INDEX)  # so that it is indexed anew if it comes back
+    stores.search.delete_versions([version_id])

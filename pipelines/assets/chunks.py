@@ -1,0 +1,130 @@
+"""chunks and embeddings: retrievable spans within the model's token limit, and their vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dagster as dg
+import numpy as np
+
+from foundation.errors import NoContent, StageFailed
+from foundation.registry.artefacts import replace_chunks
+from foundation.registry.database import transaction
+from foundation.stores import Stores
+from foundation.types import Chunk, ClaimedVersion, Stage
+from pipelines.assets.common import result, stage_asset
+from pipelines.assets.parsed_text import parsed_text
+from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
+from pipelines.chunking import chunk_document
+from pipelines.code_versions import CHUNKER, embedding_name, parser
+from pipelines.partitions import day_of
+from pipelines.resources import StoresResource
+
+_TOGETHER = 256
+"""Chunks of several small files are embedded in one go, so that short texts fill whole batches."""
+
+CHUNK_COLUMNS = (
+    ("chunk_id", "text", "Derived from version, parser, chunker and ordinal"),
+    ("version_id", "text", "sha256 of the file"),
+    ("start", "int", "First character in the parsed text"),
+    ("end", "int", "Character after the last"),
+    ("page", "int", "Page on which it starts"),
+    ("section", "text", "Headings above it; a table's header row"),
+    ("tokens", "int", "By the embedding model's tokenizer"),
+)
+
+
+@stage_asset(
+    group="documents",
+    kinds={"parquet"},
+    deps=[parsed_text],
+    description="Sentence-aware spans of the parsed text, each within the embedding model's token limit.",
+)
+def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
+    at = stores.stores
+    versions = versions_of_run(at, context.run_id, day_of(context))
+    report = run_stage(context, at, Stage.CHUNKS, versions, one_by_one(lambda version: _chunk(at, version)))
+    return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=CHUNKER)
+
+
+def _chunk(stores: Stores, version: ClaimedVersion) -> Counts:
+    name = parser(version)
+    parsed = stores.artefacts.load_parsed(version.version_id, name)
+    found = chunk_document(parsed, version_id=version.version_id, embedder=stores.embedder)
+    if not found:
+        raise NoContent(f"{version.file_name}: its text gave no chunk to index.")
+    stores.artefacts.save_chunks(version.version_id, CHUNKER, found)
+    with transaction(stores.engine) as connection:
+        replace_chunks(connection, version.version_id, found, parser=name, chunker=CHUNKER)
+    return {"chunks": len(found), "tokens": sum(chunk.tokens for chunk in found)}
+
+
+@stage_asset(
+    group="documents",
+    kinds={"onnx"},
+    deps=[chunks],
+    description="A unit vector for each chunk, stored with model, revision and dimension.",
+)
+def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
+    at = stores.stores
+    versions = versions_of_run(at, context.run_id, day_of(context))
+    report = run_stage(context, at, Stage.EMBEDDINGS, versions, lambda todo: _embed(at, todo))
+    seconds = sum(o.seconds for o in report.done)
+    columns = (
+        ("chunk_id", "text", "The chunk"),
+        ("vector", f"float[{at.embedder.dimension}]", "Unit length"),
+        ("model", "text", "Embedding model"),
+        ("revision", "text", "Hash of its weights"),
+    )
+    return result(
+        report,
+        {"vectors": "vectors"},
+        columns=columns,
+        model=at.embedder.model,
+        revision=at.embedder.revision,
+        dimension=at.embedder.dimension,
+        chunks_per_second=round(report.total("vectors") / seconds, 1) if seconds else 0.0,
+    )
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """What is embedded and searched by words: the section, then the text."""
+    return f"{chunk.section}\n{chunk.text}" if chunk.section else chunk.text
+
+
+def _embed(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    group: list[tuple[ClaimedVersion, list[Chunk]]] = []
+    for version in versions:
+        group.append((version, stores.artefacts.load_chunks(version.version_id, CHUNKER)))
+        if sum(len(found) for _, found in group) >= _TOGETHER:
+            yield from _embed_group(stores, group)
+            group = []
+    yield from _embed_group(stores, group)
+
+
+def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> Iterator[Outcome]:
+    if not group:
+        return
+    started, embedder = time.monotonic(), stores.embedder
+    texts = [embedded_text(chunk) for _, found in group for chunk in found]
+    vectors = embedder.embed_passages(texts)
+    share = (time.monotonic() - started) / len(texts)
+    place = 0
+    for version, found in group:
+        own = vectors[place : place + len(found)]
+        place += len(found)
+        if own.shape != (len(found), embedder.dimension) or not np.isfinite(own).all():
+            error = StageFailed(f"{version.file_name}: the model gave vectors that are not finite or not of its size.")
+            yield Outcome(version, share * len(found), error)
+            continue
+        stores.artefacts.save_embeddings(
+            version.version_id,
+            embedding_name(embedder),
+            [chunk.chunk_id for chunk in found],
+            own,
+            model=embedder.model,
+            revision=embedder.revision,
+        )
+        yield Outcome(version, share * len(found), {"vectors": len(found)})

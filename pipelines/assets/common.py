@@ -1,0 +1,80 @@
+"""What the assets of a version's stages share: partition, owners, metadata with links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+
+from foundation.settings import get_settings
+from pipelines.batch import Outcome, StageReport
+from pipelines.partitions import ARRIVAL_DAYS
+
+OWNERS = ["team:data-engineering"]
+_LISTED = 50
+
+
+def stage_asset(*, group: str, kinds: set[str], deps: Sequence[Any] = (), **more: Any) -> Any:
+    """`@asset` with what every stage has: daily partitions, owners, a group and kinds."""
+    return dg.asset(partitions_def=ARRIVAL_DAYS, group_name=group, kinds=kinds, deps=list(deps), owners=OWNERS, **more)
+
+
+def result(
+    report: StageReport, totals: dict[str, str], *, columns: Sequence[tuple[str, str, str]] = (), **more: Any
+) -> dg.MaterializeResult[Any]:
+    """Metadata of one run of a stage. `totals`: metadata name → count that the stage records for each version."""
+    metadata: dict[str, Any] = {
+        "versions": len(report.done),
+        "unchanged": report.unchanged,
+        "failed": len(report.failed),
+        "seconds": round(sum(o.seconds for o in report.done), 3),
+        **{label: report.total(name) for label, name in totals.items()},
+        **more,
+    }
+    if report.done:
+        metadata["files"] = dg.MetadataValue.md(_table(report.done, list(totals.values())))
+        metadata["lineage"] = dg.MetadataValue.url(lineage_url(report.done[0].version.document_id))
+    if report.failed:
+        metadata["failures"] = dg.MetadataValue.md(_failures(report.failed))
+    if columns:
+        metadata["dagster/column_schema"] = dg.TableSchema(
+            [dg.TableColumn(name, kind, description) for name, kind, description in columns]
+        )
+    return dg.MaterializeResult(metadata=metadata)
+
+
+def service_url() -> str:
+    service = get_settings().service
+    return service.public_url or f"http://{service.host}:{service.port}"
+
+
+def lineage_url(document_id: str) -> str:
+    return f"{service_url()}/lineage/documents/{document_id}"
+
+
+def file_link(outcome: Outcome) -> str:
+    version = outcome.version
+    name = version.file_name.replace("|", "\\|").replace("[", "(").replace("]", ")")
+    return f"[{name}]({service_url()}/documents/{version.document_id})"
+
+
+def _table(outcomes: Sequence[Outcome], counts: Sequence[str]) -> str:
+    lines = ["| file | version | seconds | " + " | ".join(counts) + " | lineage |", "|---" * (len(counts) + 4) + "|"]
+    for outcome in outcomes[:_LISTED]:
+        found = outcome.result if isinstance(outcome.result, dict) else {}
+        cells = [file_link(outcome), f"`{outcome.version.version_id[:12]}`", f"{outcome.seconds:.2f}"]
+        cells += [str(found.get(name, "")) for name in counts]
+        cells.append(f"[lineage]({lineage_url(outcome.version.document_id)})")
+        lines.append("| " + " | ".join(cells) + " |")
+    if len(outcomes) > _LISTED:
+        lines.append(f"\n… and {len(outcomes) - _LISTED} more.")
+    return "\n".join(lines)
+
+
+def _failures(outcomes: Sequence[Outcome]) -> str:
+    lines = ["| file | reason |", "|---|---|"]
+    for outcome in outcomes[:_LISTED]:
+        code = getattr(outcome.result, "code", type(outcome.result).__name__)
+        lines.append(f"| {file_link(outcome)} | {code}: {str(outcome.result).replace('|', '/')[:200]} |")
+    return "\n".join(lines)

@@ -1,0 +1,80 @@
+"""parsed_text: the text of each version with its elements and word boxes; every citation is a span of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import dagster as dg
+
+from foundation.errors import NoContent
+from foundation.registry.database import transaction
+from foundation.registry.stages import save_warnings
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, ParsedDocument, Stage
+from pipelines.assets.common import result, stage_asset
+from pipelines.assets.raw_files import raw_files
+from pipelines.assets.tables import structured_tables
+from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
+from pipelines.code_versions import TABLE_TEXT, is_table
+from pipelines.parse import parse_files
+from pipelines.parsing.dispatch import parse_document
+from pipelines.parsing.table_text import table_document
+from pipelines.parsing.tables import iter_rows
+from pipelines.partitions import day_of
+from pipelines.resources import StoresResource
+
+COLUMNS = (
+    ("kind", "text", "title, paragraph, list_item, table, header or footer"),
+    ("start", "int", "First character in the parsed text"),
+    ("end", "int", "Character after the last"),
+    ("page", "int", "Page, from 1, where the format has pages"),
+)
+
+
+@stage_asset(
+    group="documents",
+    kinds={"text"},
+    deps=[raw_files, structured_tables],
+    description="Text in reading order with elements, pages and boxes. A table file's text describes its tables.",
+)
+def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
+    at = stores.stores
+    versions = versions_of_run(at, context.run_id, day_of(context))
+    report = run_stage(context, at, Stage.PARSED_TEXT, versions, lambda todo: _parse(at, todo))
+    totals = {"pages": "pages", "elements": "elements", "characters": "characters", "warnings": "warnings"}
+    return result(report, totals, columns=COLUMNS)
+
+
+def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    tables = [version for version in versions if is_table(version)]
+    yield from one_by_one(lambda version: _describe_tables(stores, version))(tables)
+    documents = [version for version in versions if not is_table(version)]
+    yield from parse_files(stores, documents, parse_document, lambda version, parsed: _save(stores, version, parsed))
+
+
+def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
+    workbook = stores.artefacts.load_workbook(version.version_id)
+    parsed = table_document(
+        version.file_name,
+        workbook,
+        lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
+        TABLE_TEXT,
+    )
+    return _save(stores, version, parsed)
+
+
+def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Counts:
+    if not parsed.text.strip():
+        raise NoContent(f"{version.file_name} opens but holds no text.")
+    stores.artefacts.save_parsed(version.version_id, parsed)
+    with transaction(stores.engine) as connection:
+        save_warnings(connection, version, [asdict(warning) for warning in parsed.warnings])
+    return {
+        "parser": parsed.parser,
+        "pages": parsed.page_count or 0,
+        "elements": len(parsed.elements),
+        "characters": len(parsed.text),
+        "warnings": len(parsed.warnings),
+    }

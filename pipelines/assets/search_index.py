@@ -1,0 +1,60 @@
+"""search_index: what makes a chunk retrievable by words and by meaning, under its document's ACL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+
+from foundation.errors import StageFailed
+from foundation.registry.database import transaction
+from foundation.registry.documents import access_of_version
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, IndexedChunk, Stage
+from pipelines.assets.chunks import embeddings
+from pipelines.assets.common import result, stage_asset
+from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
+from pipelines.code_versions import CHUNKER, embedding_name
+from pipelines.partitions import day_of
+from pipelines.resources import StoresResource
+
+
+@stage_asset(
+    group="documents",
+    kinds={"tantivy"},
+    deps=[embeddings],
+    description="The search index: BM25 and vectors in one commit a version, with what filters need.",
+)
+def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
+    at = stores.stores
+    versions = versions_of_run(at, context.run_id, day_of(context))
+    report = run_stage(context, at, Stage.SEARCH_INDEX, versions, one_by_one(lambda version: _index(at, version)))
+    # The same bytes under another name are indexed already; only who may find them has changed.
+    for version in versions:
+        with transaction(at.engine) as connection:
+            acl, document_ids, _ = access_of_version(connection, version.version_id)
+        if len(document_ids) > 1:
+            at.search.update_access(version.version_id, acl, document_ids)
+    return result(
+        report,
+        {"chunks": "indexed_chunks"},
+        index=at.search.index_name,
+        chunks_in_index=at.search.count(),
+        activated=report.activated,
+    )
+
+
+def _index(stores: Stores, version: ClaimedVersion) -> Counts:
+    chunks = stores.artefacts.load_chunks(version.version_id, CHUNKER)
+    ids, vectors = stores.artefacts.load_embeddings(version.version_id, embedding_name(stores.embedder))
+    by_id = dict(zip(ids, vectors, strict=True))
+    with transaction(stores.engine) as connection:
+        acl, document_ids, document_type = access_of_version(connection, version.version_id)
+    rows = [
+        IndexedChunk(chunk, by_id[chunk.chunk_id], tuple(acl), tuple(document_ids), document_type) for chunk in chunks
+    ]
+    stores.search.write_version(version.version_id, rows)
+    found = stores.search.count(version.version_id)
+    if found != len(rows):
+        raise StageFailed(f"{version.file_name}: {found} of {len(rows)} chunks can be read back from the index.")
+    return {"indexed_chunks": len(rows)}

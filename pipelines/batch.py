@@ -1,0 +1,158 @@
+"""How an asset works on the versions of its run: a bad file fails alone, the unchanged is skipped, all is recorded."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any
+
+import dagster as dg
+
+from foundation.errors import AsklineError, StageFailed, Unavailable
+from foundation.registry import claims, stages
+from foundation.registry.database import transaction
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, Stage
+from pipelines.activation import activate
+from pipelines.code_versions import code_version
+from pipelines.leases import kept_leases
+
+Counts = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one version in one stage: counts, or the error that it fails with."""
+
+    version: ClaimedVersion
+    seconds: float
+    result: Counts | Exception
+
+
+Work = Callable[[Sequence[ClaimedVersion]], Iterable[Outcome]]
+COMPLETE = tuple(Stage)
+"""A version answers once every stage is recorded; a document has no tables, and its table stages say so with zeros."""
+
+
+@dataclass(slots=True)
+class StageReport:
+    """What a stage did in this run, for the asset's metadata."""
+
+    done: list[Outcome] = field(default_factory=list)
+    unchanged: int = 0
+    failed: list[Outcome] = field(default_factory=list)
+    activated: int = 0
+
+    def total(self, name: str) -> int:
+        return sum(int(o.result.get(name, 0)) for o in self.done if isinstance(o.result, dict))
+
+
+def one_by_one(function: Callable[[ClaimedVersion], Counts]) -> Work:
+    """Work that takes the versions in turn."""
+
+    def work(versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+        for version in versions:
+            started = time.monotonic()
+            try:
+                result: Counts | Exception = function(version)
+            except Unavailable:
+                raise  # nothing is wrong with the file: the run fails and the versions are tried again
+            except Exception as error:  # noqa: BLE001  the version ends as failed, with this as its reason
+                result = error
+            yield Outcome(version, time.monotonic() - started, result)
+
+    return work
+
+
+def versions_of_run(stores: Stores, run_id: str, day: date) -> list[ClaimedVersion]:
+    """The batch of this run; a run without raw_files (a part chosen in the UI) takes what lives of its day."""
+    with transaction(stores.engine) as connection:
+        found = claims.batch(connection, run_id)
+        if not found:
+            keys = claims.living_versions(connection, day)
+            claims.add_to_batch(connection, run_id, day, keys, claims.Shard())
+            found = claims.batch(connection, run_id)
+        return found
+
+
+def run_stage(
+    context: dg.AssetExecutionContext, stores: Stores, stage: Stage, versions: Sequence[ClaimedVersion], work: Work
+) -> StageReport:
+    """Take the versions of the run through one stage."""
+    run_id, report = context.run_id, StageReport()
+    force = context.run.tags.get("askline/force") == "true"
+    codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
+    todo = []
+    for version in versions:
+        with transaction(stores.engine) as connection:
+            code = codes[version.version_id]
+            known = None if force else stages.stage_done(connection, version.version_id, stage, code)
+            working = stages.start_stage(connection, run_id, version, stage)
+            if known is None:
+                todo.append(version)
+                continue
+            report.unchanged += 1
+            if working:
+                stages.finish_stage(
+                    connection,
+                    run_id,
+                    version,
+                    stage,
+                    code_version=code,
+                    seconds=0,
+                    counts=known,
+                )
+        report.activated += activate(stores, run_id, version, COMPLETE)
+    with kept_leases(stores, run_id):
+        for outcome in work(todo):
+            _record(context, stores, stage, outcome, codes[outcome.version.version_id], report)
+    return report
+
+
+def _record(
+    context: dg.AssetExecutionContext,
+    stores: Stores,
+    stage: Stage,
+    outcome: Outcome,
+    code: str,
+    report: StageReport,
+) -> None:
+    version = outcome.version
+    if isinstance(outcome.result, Unavailable):
+        raise outcome.result
+    if isinstance(outcome.result, Exception):
+        error = _reason(outcome.result, version, stage)
+        with transaction(stores.engine) as connection:
+            claims.fail(connection, context.run_id, version, stage, error)
+        report.failed.append(outcome)
+        context.log.warning(f"{version.document_id}: {stage} failed with {error.code}")
+        if error.code == StageFailed.code:
+            # The trace without the message, which may quote the document.
+            frames = "".join(traceback.format_tb(outcome.result.__traceback__))
+            context.log.error(f"{version.document_id}: {type(outcome.result).__name__}\n{frames}")
+        return
+    with transaction(stores.engine) as connection:
+        stages.finish_stage(
+            connection,
+            context.run_id,
+            version,
+            stage,
+            code_version=code,
+            seconds=outcome.seconds,
+            counts=outcome.result,
+        )
+    report.done.append(outcome)
+    report.activated += activate(stores, context.run_id, version, COMPLETE)
+
+
+def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineError:
+    if isinstance(error, AsklineError):
+        return error
+    return StageFailed(f"{version.file_name}: {stage} failed with {type(error).__name__}.")
+
+
+def lease_of(stores: Stores) -> timedelta:
+    return timedelta(seconds=stores.settings.ingestion.lease_s)

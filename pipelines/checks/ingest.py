@@ -1,0 +1,96 @@
+"""The checks of the ingest assets, each over all versions of the partition's day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+import numpy as np
+
+from foundation.registry.database import transaction
+from foundation.registry.documents import day_outcome
+from foundation.registry.quality import duplicate_chunk_ids, edges_without_evidence, unequal_links
+from foundation.types import Status
+from pipelines.assets.chunks import chunks, embeddings
+from pipelines.assets.graph import graph_edges
+from pipelines.assets.search_index import search_index
+from pipelines.assets.tables import table_links
+from pipelines.code_versions import embedding_name
+from pipelines.partitions import ARRIVAL_DAYS, day_of
+from pipelines.resources import StoresResource
+
+_LISTED = 50
+
+
+def _check(asset: Any, description: str, **more: Any) -> Any:
+    return dg.asset_check(asset=asset, partitions_def=ARRIVAL_DAYS, blocking=False, description=description, **more)
+
+
+@_check(
+    search_index,
+    "Every version of the day is indexed, or failed with a reason.",
+    additional_deps=[table_links, graph_edges],
+)
+def every_version_ended(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
+    with transaction(stores.stores.engine) as connection:
+        versions = day_outcome(connection, day_of(context))
+    failed = [v for v in versions if v["status"] == Status.FAILED]
+    open_ = [v for v in versions if v["status"] not in (Status.FAILED, Status.INDEXED)]
+    lines = ["| file | stage | code | reason |", "|---|---|---|---|"]
+    for v in failed[:_LISTED]:
+        lines.append(f"| {v['file_name']} | {v['stage']} | {v['error_code']} | {v['error_message']} |")
+    return dg.AssetCheckResult(
+        passed=not open_ and not failed,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={
+            "indexed": sum(v["status"] == Status.INDEXED for v in versions),
+            "failed": len(failed),
+            "waiting or in work": len(open_),
+            **({"failures": dg.MetadataValue.md("\n".join(lines))} if failed else {}),
+        },
+    )
+
+
+@_check(chunks, "A chunk's id is unique and says where it comes from.")
+def chunk_ids_unique(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
+    with transaction(stores.stores.engine) as connection:
+        total, distinct = duplicate_chunk_ids(connection, day_of(context))
+    return dg.AssetCheckResult(passed=total == distinct, metadata={"chunks": total, "distinct ids": distinct})
+
+
+@_check(embeddings, "Every vector is finite, of unit length and of the model's dimension; every chunk has one.")
+def vectors_sound(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
+    at = stores.stores
+    with transaction(at.engine) as connection:
+        versions = [v for v in day_outcome(connection, day_of(context)) if v["status"] == Status.INDEXED]
+    wrong, total = [], 0
+    for version in versions:
+        ids, vectors = at.artefacts.load_embeddings(version["version_id"], embedding_name(at.embedder))
+        total += len(ids)
+        sound = vectors.shape == (len(ids), at.embedder.dimension) and bool(
+            np.isfinite(vectors).all() and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+        )
+        if not sound:
+            wrong.append(version["document_id"])
+    return dg.AssetCheckResult(passed=not wrong, metadata={"vectors": total, "unsound": wrong})
+
+
+@_check(table_links, "Rows in the file, in the catalog and in Postgres are equal.")
+def rows_equal(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
+    at = stores.stores
+    with transaction(at.engine) as connection:
+        links, unequal = unequal_links(connection, day_of(context))
+    for link in links:
+        if at.relational.row_count(link["postgres_table"]) != link["rows_file"]:
+            unequal.append(link["catalog_table"])
+    return dg.AssetCheckResult(passed=not unequal, metadata={"tables": len(links), "unequal": unequal})
+
+
+@_check(graph_edges, "Every edge has evidence: a mention in a chunk.")
+def edges_have_evidence(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
+    with transaction(stores.stores.engine) as connection:
+        edges, without = edges_without_evidence(connection)
+    return dg.AssetCheckResult(passed=without == 0, metadata={"edges": edges, "without evidence": without})
+
+
+INGEST_CHECKS = [every_version_ended, chunk_ids_unique, vectors_sound, rows_equal, edges_have_evidence]

@@ -1,0 +1,55 @@
+"""Which code made an artefact. A stage's code version holds those of the stages before it, so a change spreads.
+
+Raise a number when the same input would give other output; the nightly re-index then finds what is stale.
+"""
+
+from __future__ import annotations
+
+from foundation.media_type import kind_of
+
+from foundation.domain import Domain
+from foundation.ports.embeddings import Embedder
+from foundation.types import ClaimedVersion, Stage
+
+RAW = "raw/1"
+PARSERS = {"pdf": "pdf/1", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
+TABLE_TEXT = "table-text/1"
+CHUNKER = "sentences/1"
+INDEX = "index/1"
+COPIES = "copies/1"
+LINKS = "links/1"
+GRAPH = "graph/1"
+
+
+def is_table(version: ClaimedVersion) -> bool:
+    return kind_of(version.media_type) in ("csv", "xlsx")
+
+
+def parser(version: ClaimedVersion) -> str:
+    """The parser that gives this version its text; part of every derived id."""
+    kind = kind_of(version.media_type)
+    return TABLE_TEXT if kind in ("csv", "xlsx") else PARSERS.get(kind or "", "none/1")
+
+
+def embedding_name(embedder: Embedder) -> str:
+    return f"{embedder.model}@{embedder.revision[:12]}-{CHUNKER}"
+
+
+def code_version(stage: Stage, version: ClaimedVersion, embedder: Embedder, domain: Domain) -> str:
+    kind = kind_of(version.media_type)
+    tables = PARSERS.get(kind or "", "none/1") if is_table(version) else "none/1"
+    text = f"{parser(version)}+{tables}" if is_table(version) else parser(version)
+    chunks = f"{text}+{CHUNKER}"
+    embeddings = f"{chunks}+{embedder.model}@{embedder.revision[:12]}"
+    return {
+        Stage.RAW_FILES: RAW,
+        Stage.STRUCTURED_TABLES: tables,
+        Stage.POSTGRES_COPIES: f"{tables}+{COPIES}",
+        Stage.TABLE_LINKS: f"{tables}+{COPIES}+{LINKS}",
+        Stage.PARSED_TEXT: text,
+        Stage.CHUNKS: chunks,
+        Stage.EMBEDDINGS: embeddings,
+        Stage.SEARCH_INDEX: f"{embeddings}+{INDEX}",
+        Stage.GRAPH_NODES: f"{chunks}+{GRAPH}+{domain.name}",
+        Stage.GRAPH_EDGES: f"{chunks}+{GRAPH}+{domain.name}",
+    }[stage]

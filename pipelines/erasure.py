@@ -1,0 +1,144 @@
+"""Erase a deleted document from every store, then look afresh; the report says what was found, removed and left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, RowMapping
+
+from foundation.registry import erasures
+from foundation.registry.conversations import count_quotes, erase_quotes
+from foundation.registry.database import transaction
+from foundation.registry.datasets import datasets_of, marts_using
+from foundation.registry.documents import access_of_version
+from foundation.registry.intake import lock_key
+from foundation.stores import Stores
+from pipelines.marts import withdraw_marts_using
+
+ERASED = "This answer used a document that has been erased; what it quoted is gone."
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReport:
+    """Items of one store: `left` is the count of a fresh look after the removal."""
+
+    name: str
+    found: int
+    removed: int
+    left: int
+
+
+def erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport]:
+    """Erase what the document alone holds; contents that another living document shares stay for that one.
+
+    Can be repeated after a crash: the registry's rows, which say what there is to erase, go last.
+    """
+    with transaction(stores.engine) as connection:
+        erasures.start_erasure(connection, erasure["erasure_id"], run_id)
+        unshared = erasures.unshared_versions(connection, erasure["version_ids"])
+    for version in set(erasure["version_ids"]) - set(unshared):
+        with transaction(stores.engine) as connection:
+            acl, document_ids, _ = access_of_version(connection, version)
+        stores.search.update_access(version, acl, document_ids)
+    work = _Erasure(stores, erasure["document_id"], erasure["landing_key"], unshared)
+    reports = [work.clear(name, count, remove) for name, count, remove in work.stores()]
+    left = sum(report.left for report in reports)
+    with transaction(stores.engine) as connection:
+        erasures.close_erasure(
+            connection,
+            erasure["erasure_id"],
+            verified=left == 0,
+            stores=[asdict(report) for report in reports],
+            message=None if left == 0 else f"{left} items are left after this try.",
+        )
+    return reports
+
+
+class _Erasure:
+    """The stores of one document, each with how to count and how to remove what it holds of it."""
+
+    def __init__(self, stores: Stores, document_id: str, landing_key: str, unshared: list[str]) -> None:
+        self.at, self.document_id, self.key, self.versions = stores, document_id, landing_key, unshared
+        with transaction(stores.engine) as connection:
+            self.tables = [row for version in unshared for row in datasets_of(connection, version)]
+            self.objects = erasures.object_versions(connection, document_id)
+
+    def stores(self) -> list[tuple[str, Callable[[], int], Callable[[], int]]]:
+        """In this order: first what could still answer, last what says that there was something."""
+        copies = [row["postgres_table"] for row in self.tables if row["postgres_table"]]
+        catalog = [row["dataset_id"] for row in self.tables]
+        at, versions = self.at, self.versions
+        return [
+            ("search_index", lambda: sum(at.search.count(v) for v in versions), self._remove_from_index),
+            (
+                "graph",
+                lambda: sum(at.graph.counts(v)["mentions"] for v in versions),
+                lambda: at.graph.delete_versions(versions),
+            ),
+            (
+                "postgres_copies",
+                lambda: sum(at.relational.has_table(name) for name in copies),
+                lambda: sum(at.relational.drop_table(name) for name in copies),
+            ),
+            (
+                "marts",
+                lambda: self._registry(lambda c: len(marts_using(c, versions))),
+                lambda: withdraw_marts_using(at, versions),
+            ),
+            (
+                "catalog",
+                lambda: self._registry(lambda c: sum(len(datasets_of(c, v)) for v in versions)),
+                lambda: at.catalog.remove(catalog),
+            ),
+            (
+                "derived_objects",
+                lambda: sum(at.artefacts.count(v) for v in versions),
+                lambda: sum(at.artefacts.purge(v) for v in versions),
+            ),
+            (
+                "conversations",
+                lambda: self._registry(lambda c: count_quotes(c, self.document_id)),
+                lambda: self._registry(lambda c: erase_quotes(c, self.document_id, ERASED)),
+            ),
+            ("landing_objects", self._count_objects, self._remove_objects),
+            (
+                "registry",
+                lambda: self._registry(lambda c: erasures.remaining_rows(c, self.document_id, versions)),
+                lambda: self._registry(lambda c: erasures.remove_rows(c, self.document_id, versions)),
+            ),
+        ]
+
+    def clear(self, name: str, count: Callable[[], int], remove: Callable[[], int]) -> StoreReport:
+        found = count()
+        removed = remove()
+        return StoreReport(name, found, removed, count())
+
+    def _registry(self, function: Callable[[Connection], int]) -> int:
+        with transaction(self.at.engine) as connection:
+            return function(connection)
+
+    def _remove_from_index(self) -> int:
+        removed = self.at.search.delete_versions(self.versions)
+        if removed:
+            self.at.search.optimize()  # only then the bytes are gone from the disk
+        return removed
+
+    def _count_objects(self) -> int:
+        return len(self._own_objects())
+
+    def _own_objects(self) -> set[str]:
+        """Stored versions at the key that only this document has; an upload since then may share some of them."""
+        with transaction(self.at.engine) as connection:
+            living = erasures.living_object_versions(connection, self.key)
+        there = {version.version_id for version in self.at.landing.versions(self.key)}
+        return (there & self.objects) - living
+
+    def _remove_objects(self) -> int:
+        with transaction(self.at.engine) as connection:
+            # Under the lock that uploads at this key take, so that none is registered in between.
+            lock_key(connection, self.key)
+            own = self._own_objects()
+            if {version.version_id for version in self.at.landing.versions(self.key)} <= own:
+                return self.at.landing.purge(self.key)
+            return sum(self.at.landing.purge(self.key, version) for version in own)

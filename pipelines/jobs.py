@@ -1,0 +1,91 @@
+"""The jobs: ingest and reindex over the assets of a day, transform (dbt), erase, reconcile, retention."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from foundation.errors import AsklineError
+from foundation.registry.database import transaction
+from foundation.registry.erasures import give_up, open_erasures
+from pipelines.assets import INGEST_ASSETS
+from pipelines.assets.dbt import DBT_ASSETS
+from pipelines.erasure import erase
+from pipelines.partitions import ARRIVAL_DAYS
+from pipelines.reconcile import reconcile
+from pipelines.resources import StoresResource
+from pipelines.retention import delete_old_runs
+
+_INGEST = dg.AssetSelection.assets(*INGEST_ASSETS)
+
+ingest_job = dg.define_asset_job(
+    "ingest",
+    selection=_INGEST,
+    partitions_def=ARRIVAL_DAYS,
+    description="Takes what has arrived on a day through every stage until it answers.",
+)
+reindex_job = dg.define_asset_job(
+    "reindex",
+    selection=_INGEST,
+    partitions_def=ARRIVAL_DAYS,
+    description="A day again: only what is stale is redone; with the tag askline/force=true everything is.",
+)
+transform_job = dg.define_asset_job(
+    "transform", selection=dg.AssetSelection.assets(*DBT_ASSETS), description="dbt: staging, marts and their tests."
+)
+
+
+@dg.op(description="Erases every deleted document from all stores and verifies that nothing is left.")
+def erase_documents(context: dg.OpExecutionContext, stores: StoresResource) -> None:
+    at = stores.stores
+    with transaction(at.engine) as connection:
+        waiting = open_erasures(connection, at.settings.ingestion.max_attempts)
+    for erasure in waiting:
+        try:
+            reports = erase(at, erasure, context.run_id)
+        except AsklineError as error:
+            context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
+            continue
+        lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in reports]
+        table = "\n".join(["| store | found | removed | left |", "|---|---|---|---|", *lines])
+        context.log_event(
+            dg.AssetObservation(
+                asset_key="raw_files",
+                description=f"Erasure {erasure['erasure_id']}",
+                metadata={"document": erasure["document_id"], "report": dg.MetadataValue.md(table)},
+            )
+        )
+    with transaction(at.engine) as connection:
+        failed = give_up(connection, at.settings.ingestion.max_attempts)
+    if failed:
+        raise dg.Failure(f"{failed} erasures are not verified after {at.settings.ingestion.max_attempts} tries.")
+
+
+@dg.job(description="Verified erasure of deleted documents.")
+def erase_job() -> None:
+    erase_documents()
+
+
+@dg.op(description="Compares the landing bucket with the registry.")
+def reconcile_landing(context: dg.OpExecutionContext, stores: StoresResource) -> None:
+    report = reconcile(stores.stores)
+    context.log.info(f"{report.arrived} arrived, {report.deleted} deleted, {report.unchanged} unchanged")
+
+
+@dg.job(description="Finds files that were copied into the landing bucket or removed from it.")
+def reconcile_job() -> None:
+    reconcile_landing()
+
+
+@dg.op(description="Deletes old runs' events, never the run of a partition's newest materialization.")
+def delete_old_events(context: dg.OpExecutionContext, stores: StoresResource) -> None:
+    days = stores.stores.settings.dagster.event_retention_days
+    before = datetime.now(UTC) - timedelta(days=days)
+    deleted, kept = delete_old_runs(context.instance, before)
+    context.log.info(f"{deleted} runs older than {days} days deleted, {kept} kept for their materializations")
+
+
+@dg.job(description="Retention of Dagster's event log.")
+def retention_job() -> None:
+    delete_old_events()

@@ -1,0 +1,54 @@
+"""Parse the files of a batch in limited worker processes, several at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from foundation.media_type import kind_of
+
+from foundation.errors import Unavailable
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion
+from pipelines.batch import Counts, Outcome
+from pipelines.parsing.workers import ParserPool
+
+
+def parse_files(
+    stores: Stores,
+    versions: Sequence[ClaimedVersion],
+    function: Callable[..., Any],
+    save: Callable[[ClaimedVersion, Any], Counts],
+    more: Callable[[ClaimedVersion], tuple[Any, ...]] = lambda version: (),
+) -> Iterator[Outcome]:
+    """function(path, file name, kind, *more(version)) in a worker, then save(version, result) here, in order."""
+    if not versions:
+        return
+    limits = stores.settings.parsing
+    with ExitStack() as stack:
+        pool = stack.enter_context(
+            ParserPool(
+                workers=min(limits.workers, len(versions)),
+                memory_mb=limits.memory_mb,
+                timeout_s=limits.timeout_s,
+                max_text_mb=limits.max_text_mb,
+            )
+        )
+        items = []
+        for version in versions:
+            path = stack.enter_context(stores.landing.local_path(version.landing_key, version.object_version))
+            items.append((path, version.file_name, kind_of(version.media_type), *more(version)))
+        started = time.monotonic()
+        for version, (_, parsed) in zip(versions, pool.map_files(function, items), strict=True):
+            result = parsed
+            if not isinstance(parsed, Exception):
+                try:
+                    result = save(version, parsed)
+                except Unavailable:
+                    raise
+                except Exception as error:  # noqa: BLE001  the version ends as failed, with this as its reason
+                    result = error
+            yield Outcome(version, time.monotonic() - started, result)
+            started = time.monotonic()

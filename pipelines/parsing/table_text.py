@@ -1,0 +1,43 @@
+"""The text of a table file: what it is about, so that it can be found by words, and its rows while they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from foundation.types import Element, ParsedDocument, ParsedTable, ParsedWorkbook
+
+MAX_ROWS = 200
+"""A longer table is answered by SQL; its rows as text would only crowd out documents."""
+
+_SAMPLES = 8
+Rows = Callable[[ParsedTable], Iterable[Sequence[Any]]]
+
+
+def table_document(file_name: str, workbook: ParsedWorkbook, rows: Rows, parser: str) -> ParsedDocument:
+    """A title, a description and, up to MAX_ROWS rows, the table itself, for each table of the file."""
+    parts: list[tuple[str, str]] = []
+    for table in workbook.tables:
+        sheet = f", sheet {table.sheet}" if table.sheet else ""
+        parts.append(("title", f"{file_name}{sheet}"))
+        labels = ", ".join(column.label for column in table.columns)
+        parts.append(("paragraph", f"Table of {table.row_count} rows with the columns {labels}."))
+        for column in table.columns:
+            if column.samples and column.type == "text" and column.distinct is not None and column.distinct <= 50:
+                shown = ", ".join(_flat(s) for s in column.samples[:_SAMPLES])
+                parts.append(("paragraph", f"{column.label}: {shown}{' …' if column.distinct > _SAMPLES else ''}"))
+        if 0 < table.row_count <= MAX_ROWS:
+            lines = [" | ".join(column.label for column in table.columns)]
+            lines += [" | ".join(_flat(cell) for cell in row) for row in rows(table)]
+            parts.append(("table", "\n".join(lines)))
+    text, elements = "", []
+    for kind, part in parts:
+        text += "\n\n" if text else ""
+        level = 1 if kind == "title" else None
+        elements.append(Element(kind, len(text), len(text) + len(part), level=level))  # type: ignore[arg-type]
+        text += part
+    return ParsedDocument(text, elements, parser, title=file_name, warnings=list(workbook.warnings))
+
+
+def _flat(cell: Any) -> str:
+    return "" if cell is None else " ".join(str(cell).split())

@@ -1,0 +1,119 @@
+"""Compare the landing bucket with the registry: what was copied there arrives, what was removed there is deleted."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from foundation.media_type import detect_file
+from foundation.names import safe_name
+
+from foundation.errors import AsklineError, ConfigurationError
+from foundation.registry.database import transaction
+from foundation.registry.documents import live_keys
+from foundation.registry.erasures import erase_document, keys_in_erasure
+from foundation.registry.intake import UPLOADS, Arrival, lock_key, register_arrival
+from foundation.stores import Stores
+from foundation.types import ObjectVersion
+
+_UPLOAD_GRACE_S = 60
+"""An object that the service has just stored is registered by the service itself, with the ACL that came with it."""
+
+
+@dataclass(slots=True)
+class Reconciled:
+    arrived: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+
+
+def reconcile(stores: Stores) -> Reconciled:
+    """One look at the whole landing bucket. ConfigurationError when the folder is not the one that it was."""
+    _require_bucket(stores)
+    report, seen = Reconciled(), set()
+    with transaction(stores.engine) as connection:
+        known, erasing = live_keys(connection), keys_in_erasure(connection)
+    for version in stores.landing.current():
+        seen.add(version.key)
+        if version.key in known and known[version.key][1] == version.version_id:
+            report.unchanged += 1
+        elif version.key not in erasing or version.key in known:
+            report.arrived += _arrive(stores, version)
+    for key, (document_id, _) in known.items():
+        if key not in seen and not stores.landing.exists(key):
+            with transaction(stores.engine) as connection:
+                lock_key(connection, key)
+                if not stores.landing.exists(key):
+                    erase_document(connection, document_id, "landing folder")
+                    report.deleted += 1
+    return report
+
+
+def signature(folder: Path) -> str:
+    """Changes when a file of the folder appears, changes or goes; a cheap look without reading any."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.relative_to(folder).parts[0].startswith(".") or not path.is_file():
+            continue
+        stat = path.stat()
+        digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _require_bucket(stores: Stores) -> None:
+    """A landing folder that vanished (an unmounted disk) must not look like the deletion of every document."""
+    if not stores.settings.landing_folder.joinpath(".versions").is_dir():
+        with transaction(stores.engine) as connection:
+            if live_keys(connection):
+                raise ConfigurationError(
+                    f"The landing folder {stores.settings.landing_folder} is not the one that the documents came from.",
+                    fix="Mount it again, or set ASKLINE_LANDING_DIR to where it is.",
+                )
+
+
+def _arrive(stores: Stores, version: ObjectVersion) -> int:
+    parts = PurePosixPath(version.key).parts
+    uploaded_by = parts[1] if len(parts) > 2 and parts[0] == UPLOADS else None
+    if uploaded_by and (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
+        return 0
+    acl = (f"user:{uploaded_by}",) if uploaded_by else stores.settings.ingestion.scan_acl
+    try:
+        with stores.landing.local_path(version.key, version.version_id) as path:
+            media_type = detect_file(path, parts[-1]).name if version.size else "application/octet-stream"
+    except AsklineError:
+        media_type = "application/octet-stream"  # raw_files looks again and fails the version with the reason
+    with transaction(stores.engine) as connection:
+        lock_key(connection, version.key)
+        received = register_arrival(
+            connection,
+            Arrival(
+                landing_key=version.key,
+                file_name=safe_name(parts[-1]),
+                media_type=media_type,
+                sha256=version.sha256,
+                size_bytes=version.size,
+                object_version=version.version_id,
+                owner=uploaded_by or stores.settings.service.local_principal,
+                acl=acl,
+                domain=stores.settings.domain,
+                source="scan",
+            ),
+        )
+    return int(received.queued)
+
+
+def differs(stores: Stores) -> bool:
+    """Whether a scan would find something, judged by keys and the store's own note of each visible file."""
+    with transaction(stores.engine) as connection:
+        known, erasing = live_keys(connection), keys_in_erasure(connection)
+    seen = set()
+    for version in stores.landing.current():
+        seen.add(version.key)
+        registered = known.get(version.key)
+        if (registered is None and version.key not in erasing) or (
+            registered is not None and registered[1] != version.version_id
+        ):
+            return True
+    return any(key not in seen and not stores.landing.exists(key) for key in known)

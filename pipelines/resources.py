@@ -1,0 +1,23 @@
+"""The stores as a Dagster resource: one set for each process, made on first use."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dagster import ConfigurableResource
+
+from foundation.settings import get_settings
+from foundation.stores import Stores
+
+
+@cache
+def process_stores() -> Stores:
+    return Stores(get_settings())
+
+
+class StoresResource(ConfigurableResource):
+    """Gives `.stores`; a test sets `use` to its own."""
+
+    @property
+    def stores(self) -> Stores:
+        return process_stores()
