@@ -1,0 +1,303 @@
+"""What the words of a question can mean in these tables: tables, columns, values, keys, dates and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from foundation.types import Column, TableInfo
+from query_service.reasoning.joins import Link, links, name_words, path
+from query_service.reasoning.planner_terms import ColumnTerm, Entity, Terms
+from query_service.reasoning.planner_words import stems
+
+FindValues = Callable[[str, str, str], list[str]]
+NUMERIC = {"bigint", "decimal", "double"}
+TEMPORAL = {"date", "timestamp"}
+_UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-", re.I)
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class ValueHit:
+    """Stored values that a phrase stands for in one column."""
+
+    table: str
+    column: str
+    exact: tuple[str, ...]
+    """Values that the phrase is."""
+    wider: tuple[str, ...] = ()
+    """Values that have the phrase inside, the exact ones too; empty when not looked for."""
+    contains: str | None = None
+    """Set when the wider values are too many to list: match by this text instead."""
+
+    @property
+    def reference(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+@dataclass(slots=True)
+class Lexicon:
+    tables: tuple[TableInfo, ...]
+    terms: Terms
+    links: list[Link] = field(init=False)
+    by_name: dict[str, TableInfo] = field(init=False)
+    entity_of: dict[str, Entity] = field(init=False)
+    """Table → the kind of thing that it holds; tables whose name says it plainly come first."""
+    phrases: dict[tuple[str, ...], list[str]] = field(init=False)
+    """Words → columns, the better first."""
+    table_phrases: dict[tuple[str, ...], list[str]] = field(init=False)
+    sample_values: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
+    meanings: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
+    verbs: dict[tuple[str, ...], str] = field(init=False)
+    additive: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.links = links(self.tables)
+        self.by_name = {t.name: t for t in self.tables}
+        ranked = {t.name: found for t in self.tables if (found := self._entity(t)) is not None}
+        self.entity_of = {name: entity for name, (_, entity) in sorted(ranked.items(), key=lambda i: -i[1][0])}
+        self.phrases, self.table_phrases, self.sample_values, self.meanings = {}, {}, {}, {}
+        self.additive = set()
+        self.verbs = {stems(v): e.name for e in self.terms.entities for v in e.verbs}
+        vocabulary = self._vocabulary()
+        for table in self.tables:
+            self._add_table(table)
+            for column in table.columns:
+                self._add_column(table, column, vocabulary)
+                self._add_values(table, column)
+        self._add_column_terms()
+
+    # -- look-ups -----------------------------------------------------------------------------------------------
+
+    def column(self, reference: str) -> Column:
+        table, _, name = reference.partition(".")
+        return next(c for c in self.by_name[table].columns if c.name == name)
+
+    def entity_tables(self, entity: str) -> list[str]:
+        return [name for name, found in self.entity_of.items() if found.name == entity]
+
+    def entity_by_words(self, words: tuple[str, ...]) -> Entity | None:
+        return next((e for e in self.terms.entities if any(stems(w) == words for w in e.words)), None)
+
+    def entity_keys(self, entity: Entity) -> list[str]:
+        """Columns of other tables that point at a thing of this kind."""
+        names = [squeeze(k) for k in entity.keys]
+        return [f"{t.name}.{c.name}" for t in self.tables for c in t.columns if squeeze(c.name) in names]
+
+    def key_of(self, table: str, entity: Entity) -> str | None:
+        """The table's column that says which thing of this kind a row belongs to."""
+        names = [squeeze(k) for k in entity.keys]
+        own = self.by_name[table]
+        if self.entity_of.get(table) is entity:
+            for column in own.columns:
+                if squeeze(column.name) == "id" or squeeze(column.name) in names:
+                    return f"{table}.{column.name}"
+        for name in names:
+            for column in own.columns:
+                if squeeze(column.name) == name:
+                    return f"{table}.{column.name}"
+        return None
+
+    def label(self, table: str) -> list[str]:
+        """The columns by which people know a row of the table; a code table that its own key points at may hold them."""
+        entity = self.entity_of.get(table)
+        own = {squeeze(c.name): f"{table}.{c.name}" for c in self.by_name[table].columns}
+        for names in entity.labels if entity else ():
+            parts = [squeeze(n) for n in names.split("+")]
+            if all(p in own for p in parts):
+                return [own[p] for p in parts]
+        for name in self.terms.labels:
+            if squeeze(name) in own:
+                return [own[squeeze(name)]]
+        stem = name_words(table)
+        for name in (f"{'_'.join(stem)}_name", f"{stem[-1]}_name"):
+            if squeeze(name) in own:
+                return [own[squeeze(name)]]
+        for link in self.links:
+            role = link.many_table == table and link.score >= 0.7
+            if role and link.one_table not in self.entity_of and (found := self._own_label(link.one_table)):
+                return [found]
+        return []
+
+    def _own_label(self, table: str) -> str | None:
+        own = {squeeze(c.name): f"{table}.{c.name}" for c in self.by_name[table].columns}
+        return next((own[squeeze(n)] for n in self.terms.labels if squeeze(n) in own), None)
+
+    def dates(self, table: str, role: str) -> list[str]:
+        """Columns of the role start, stop, birth or death; the more likely first."""
+        columns = self.by_name[table].columns
+        words = self.terms.dates
+        if role in {"birth", "death"}:
+            names = [squeeze(n) for n in (words.birth if role == "birth" else words.death)]
+            # A column without a single value was typed as text: whether it is empty can be asked all the same.
+            blank = {"text"} if role == "death" else set()
+            found = [
+                c
+                for c in columns
+                if squeeze(c.name) in names and (c.type in {*TEMPORAL, "bigint"} or (c.type in blank and not c.samples))
+            ]
+            return [f"{table}.{c.name}" for c in sorted(found, key=lambda c: names.index(squeeze(c.name)))]
+        person = {squeeze(n) for n in (*words.birth, *words.death)}
+        start, stop = [], []
+        for column in columns:
+            parts = set(name_words(column.name))
+            if (
+                column.type not in TEMPORAL
+                or squeeze(column.name) in person
+                or parts & {singular_of(w) for w in words.ignored}
+            ):
+                continue
+            low = column.name.casefold()
+            ends = parts & {singular_of(w) for w in words.stop} or any(
+                low.startswith(w) for w in words.stop if len(w) > 3
+            )
+            (stop if ends else start).append(f"{table}.{column.name}")
+        return start if role == "start" else stop
+
+    def many_to_one(self, base: str, table: str) -> bool:
+        return path(base, table, self.links) is not None
+
+    # -- building -----------------------------------------------------------------------------------------------
+
+    def _entity(self, table: TableInfo) -> tuple[int, Entity] | None:
+        words = name_words(table.name)
+        joined = "".join(words)
+        ranked: list[tuple[int, Entity]] = []
+        for entity in self.terms.entities:
+            for name in entity.tables:
+                parts = name_words(name)
+                if "".join(parts) == joined:
+                    ranked.append((100, entity))
+                elif any(words[i : i + len(parts)] == parts for i in range(len(words))):
+                    ranked.append((len(parts), entity))
+        if not ranked:
+            return None
+        best = max(score for score, _ in ranked)
+        winners = {e.name: e for score, e in ranked if score == best}
+        if len(winners) > 1 or (best < 100 and len(words) > best + 2):
+            return None
+        return best, next(iter(winners.values()))
+
+    def _vocabulary(self) -> set[str]:
+        known = {
+            "date",
+            "time",
+            "id",
+            "code",
+            "name",
+            "number",
+            "type",
+            "class",
+            "description",
+            "cost",
+            "total",
+            "start",
+        }
+        known |= {"end", "reason", "value", "status", "birth", "death", "base", "coverage", "place", "unit", "count"}
+        for entity in self.terms.entities:
+            known |= {w for phrase in entity.words for w in stems(phrase)}
+        for term in self.terms.columns:
+            known |= {w for phrase in term.words for w in stems(phrase)}
+        return known | {w for t in self.tables for w in name_words(t.name)}
+
+    def _add_table(self, table: TableInfo) -> None:
+        forms = {name_words(table.name)}
+        entity = self.entity_of.get(table.name)
+        if entity is not None:
+            forms |= {stems(w) for w in entity.words}
+        label = re.sub(r"\.(csv|xlsx?|tsv)$", "", table.label.casefold())
+        forms |= {stems(label)} if label else set()
+        for form in forms:
+            if form:
+                self.table_phrases.setdefault(form, []).append(table.name)
+
+    def _add_column(self, table: TableInfo, column: Column, vocabulary: set[str]) -> None:
+        forms = [name_words(column.name), stems(column.label.replace("_", " "))]
+        joined = squeeze(column.name)
+        if len(forms[0]) == 1 and (parts := _segment(joined, vocabulary)):
+            forms.append(parts)
+        for form in dict.fromkeys(forms):
+            if form and form != ("id",):
+                self._phrase(form, f"{table.name}.{column.name}")
+                if len(form) > 2 and form[-1] in {"date", "name"}:
+                    self._phrase(form[-2:], f"{table.name}.{column.name}")
+
+    def _phrase(self, words: tuple[str, ...], reference: str) -> None:
+        known = self.phrases.setdefault(words, [])
+        if reference not in known:
+            known.append(reference)
+
+    def _add_column_terms(self) -> None:
+        for term in self.terms.columns:
+            for table in self.tables:
+                own = {squeeze(c.name): c for c in table.columns}
+                matched = [own[squeeze(n)] for n in term.names if squeeze(n) in own]
+                if not matched:
+                    continue
+                self._mark(term, table, matched)
+                for words in term.words:
+                    form = stems(words)
+                    known = self.phrases.setdefault(form, [])
+                    named = [r for r in known if r.startswith(f"{table.name}.")]
+                    if not named:
+                        known.append(f"{table.name}.{matched[0].name}")
+
+    def _mark(self, term: ColumnTerm, table: TableInfo, matched: Sequence[Column]) -> None:
+        if term.additive:
+            self.additive |= {f"{table.name}.{c.name}" for c in matched}
+
+    def _add_values(self, table: TableInfo, column: Column) -> None:
+        coded = [v for v in self.terms.values if squeeze(column.name) in {squeeze(c) for c in v.columns}]
+        for term in coded:
+            for meaning in term.meanings:
+                stored = {s.casefold() for s in meaning.stored}
+                values = tuple(s for s in column.samples if s.casefold() in stored)
+                if values:
+                    for words in meaning.words:
+                        hit = ValueHit(table.name, column.name, values)
+                        self.meanings.setdefault(stems(words), []).append(hit)
+        if column.type != "text":
+            return
+        for sample in column.samples:
+            if _UUID.match(sample) or (len(sample) < 3 and coded) or sample.isdigit():
+                continue
+            for form in {stems(sample), stems(_bare(sample))}:
+                if form and len(form) <= 16:
+                    hits = self.sample_values.setdefault(form, [])
+                    same = next((h for h in hits if h.reference == f"{table.name}.{column.name}"), None)
+                    if same is not None:
+                        hits.remove(same)
+                    values = tuple(dict.fromkeys((*(same.exact if same else ()), sample)))
+                    hits.append(ValueHit(table.name, column.name, values))
+
+
+def _bare(value: str) -> str:
+    """Without a closing qualifier: "Asthma (disorder)" → "Asthma"."""
+    return re.sub(r"\s*\([^()]*\)\s*$", "", value)
+
+
+def bare_stems(value: str) -> tuple[str, ...]:
+    return stems(_bare(value))
+
+
+def singular_of(word: str) -> str:
+    return name_words(word)[0] if word else word
+
+
+def _segment(word: str, vocabulary: set[str]) -> tuple[str, ...] | None:
+    """encounterclass → (encounter, class), where both halves are known words."""
+    for cut in range(3, len(word) - 2):
+        if word[:cut] in vocabulary and word[cut:] in vocabulary:
+            return word[:cut], word[cut:]
+    return None
+
+
+def searchable(column: Column) -> bool:
+    """Whether words of a question may be values of the column that its profile does not show."""
+    if column.type != "text" or (column.distinct is not None and column.distinct <= len(column.samples)):
+        return False
+    return bool(column.samples) and not any(_UUID.match(s) or s.isdigit() for s in column.samples[:3])
