@@ -162,10 +162,13 @@ class Lexicon:
                 key = words[i] if length == 1 else " ".join(words[i : i + length])
                 start, end = spans[i][0], spans[i + length - 1][1]
                 term_ids = self._phrases.get(key, ())
-                if not term_ids and key in self._abbreviations:
-                    if fold_abbreviations or _stands_out(text, start, end):
-                        term_ids = self._abbreviations[key]
-                if term_ids:
+                if (
+                    not term_ids
+                    and key in self._abbreviations
+                    and (fold_abbreviations or _stands_out(text, start, end))
+                ):
+                    term_ids = self._abbreviations[key]
+                if term_ids and not _continues_word(text, start):
                     if text[end - 2 : end] in ("'s", "’s"):
                         end -= 2
                     matches.append(TermMatch(start, end, term_ids))
@@ -185,6 +188,11 @@ class Lexicon:
             yield from level
 
 
+def _continues_word(text: str, start: int) -> bool:
+    """`Stüve-Wiedemann syndrome` is not Wiedemann syndrome."""
+    return start > 1 and text[start - 1] in "-‐‑" and text[start - 2].isalnum()
+
+
 def _stands_out(text: str, start: int, end: int) -> bool:
     """Written as an abbreviation is: capitals in a line that is not all capitals."""
     surface = text[start:end]
@@ -199,22 +207,21 @@ def read_terms(paths: Iterable[Path]) -> list[Term]:
     """The terms of these files, later files adding to earlier ones. ConfigurationError names the line that is wrong."""
     terms: dict[str, Term] = {}
     for path in paths:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        with opened as lines:
-            for number, line in enumerate(lines, start=1):
-                if number == 1 or line.startswith("#") or not line.strip():
-                    continue
-                fields = line.rstrip("\n").split("\t")
-                if len(fields) != 5 or not fields[0] or not fields[1] or not fields[2]:
-                    raise ConfigurationError(
-                        f"{path}, line {number}: expected id, type, name, parents, aliases parted by tabs.",
-                        fix="Correct the line; parents and aliases may be empty, the tabs may not be missing.",
-                    )
-                term_id, type_, name, parents, aliases = fields
-                if type_ == "-":
-                    terms.pop(term_id, None)
-                    continue
-                terms[term_id] = _merge(terms.get(term_id), term_id, type_, name, parents, aliases)
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for number, line in enumerate(data.decode().split("\n"), start=1):
+            if number == 1 or line.startswith("#") or not line.strip():
+                continue
+            fields = line.rstrip("\r").split("\t")
+            if len(fields) != 5 or not fields[0] or not fields[1] or not fields[2]:
+                raise ConfigurationError(
+                    f"{path}, line {number}: expected id, type, name, parents, aliases parted by tabs.",
+                    fix="Correct the line; parents and aliases may be empty, the tabs may not be missing.",
+                )
+            term_id, type_, name, parents, aliases = fields
+            if type_ == "-":
+                terms.pop(term_id, None)
+                continue
+            terms[term_id] = _merge(terms.get(term_id), term_id, type_, name, parents, aliases)
     return list(terms.values())
 
 

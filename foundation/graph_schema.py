@@ -1,0 +1,131 @@
+"""A domain's graph schema (`graph.yaml`): node types, relations, and the patterns that state or ask for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from foundation.errors import ConfigurationError
+
+CO_OCCURS = "co_occurs_with"
+IS_A = "is_a"
+
+
+class QuestionPattern(BaseModel):
+    """`given`: the end of the relation that the question names; `any` where it may be either."""
+
+    model_config = ConfigDict(extra="forbid")
+    pattern: str
+    given: Literal["source", "target", "any"]
+
+
+class Relation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    label: str
+    source: frozenset[str]
+    target: frozenset[str]
+    statement: str
+    cues: str = ""
+    patterns: tuple[str, ...] = ()
+    questions: tuple[QuestionPattern, ...] = ()
+    symmetric: bool = False
+    same_type: bool = False
+    states_negation: bool = False
+
+
+class GraphSchema(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    node_types: tuple[str, ...]
+    free_type: str
+    relations: dict[str, Relation]
+    negations: tuple[str, ...] = ()
+    barriers: tuple[str, ...] = ()
+    stop_concepts: frozenset[str] = frozenset()
+    meaning_questions: tuple[str, ...] = ()
+
+    @cached_property
+    def filler(self) -> str:
+        """Up to four words between the parts of a pattern, none of them a barrier or a placeholder."""
+        barred = "|".join(re.escape(word) for word in (*self.barriers, *self.negations)) or "(?!)"
+        return rf"(?:(?!(?:{barred}) )[^\s<>,;:.()?!]+ ){{0,4}}?"
+
+    @cached_property
+    def cues(self) -> re.Pattern[str]:
+        """Finds sentences that may state a relation: the cheap test before any pattern."""
+        return re.compile("|".join(r.cues for r in self.relations.values() if r.cues) or "(?!)", re.IGNORECASE)
+
+    @cached_property
+    def statements(self) -> tuple[tuple[str, re.Pattern[str], tuple[re.Pattern[str], ...]], ...]:
+        """Relation, its cue and its patterns, compiled, in the order of the file."""
+        return tuple(
+            (name, re.compile(relation.cues), tuple(self.compile(pattern) for pattern in relation.patterns))
+            for name, relation in self.relations.items()
+            if relation.patterns
+        )
+
+    def compile(self, pattern: str) -> re.Pattern[str]:
+        """A regular expression over a masked sentence that ends in a space; groups `source`, `target`, `entity`."""
+        text = pattern.replace("~ ", self.filler)
+        for name in ("source", "target", "entity"):
+            text = text.replace("{" + name + "}", rf"(?P<{name}><[\d,]+>)")
+        return re.compile(r"(?<!\S)" + text + ("" if pattern.endswith(" ") else r"(?=\s)"))
+
+
+_MASK_TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+
+
+def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """`text` as patterns read it: lower case, words and marks parted by one space, spans[i] written as <i>.
+
+    Spans are in order and do not overlap. The result starts with a word and ends in a space.
+    """
+    parts: list[str] = []
+    at = 0
+    for i, (start, end) in enumerate(spans):
+        parts += _words(text[at:start])
+        parts.append(f"<{i}>")
+        at = end
+    parts += _words(text[at:])
+    return " ".join(parts) + " "
+
+
+def _words(text: str) -> list[str]:
+    words = []
+    for word in _MASK_TOKEN.findall(text.lower()):
+        word = word.replace("’", "'")
+        words += ["can", "not"] if word == "can't" else [word[:-3], "not"] if word.endswith("n't") else [word]
+    # Placeholders are the only angle brackets.
+    return [word for word in words if word not in "<>"]
+
+
+@cache
+def load_graph_schema(path: Path) -> GraphSchema:
+    """ConfigurationError names the field or the pattern that is wrong. Read once per process."""
+    try:
+        schema = GraphSchema.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise ConfigurationError(
+            f"{path}: {error}", fix="Correct the named field of the domain's graph.yaml."
+        ) from error
+    for name, relation in schema.relations.items():
+        unknown = (relation.source | relation.target) - set(schema.node_types)
+        if unknown:
+            raise ConfigurationError(
+                f"{path}: relation {name} names the unknown node type {sorted(unknown)[0]!r}.",
+                fix="Add it to node_types, or correct its spelling.",
+            )
+        for pattern in (*relation.patterns, *(q.pattern for q in relation.questions), relation.cues):
+            try:
+                schema.compile(pattern)
+            except re.error as error:
+                raise ConfigurationError(
+                    f"{path}: relation {name}: {pattern!r} is no pattern: {error}",
+                    fix="Patterns are Python regular expressions with {source}, {target} and ~.",
+                ) from error
+    return schema

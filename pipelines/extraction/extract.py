@@ -1,0 +1,232 @@
+"""Chunks of one version → nodes, edges and mentions of the knowledge graph. Deterministic; no network, no model.
+
+Lexicon terms are found everywhere. Part-of-speech tags are made only for sentences that hold a term and a word by which
+the domain states a relation, because the tagger costs forty times what the lexicon does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from foundation.graph_schema import CO_OCCURS, IS_A, GraphSchema
+from foundation.lexicon import Lexicon, Term, normalise
+from foundation.types import Chunk
+from pipelines.extraction.entities import Entity, find_entities, local_term
+from pipelines.extraction.noun_phrases import load_tagger, noun_phrases
+from pipelines.extraction.relations import Argument, find_statements, masked_list, masked_sentence
+from pipelines.extraction.resolution import Extraction, GraphBuilder, node_id
+from pipelines.extraction.units import Unit, split
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+EXTRACTOR = "patterns/1"
+"""Raise it when the output changes: it is part of the stage's code version."""
+
+_MAX_CONCEPT_WORDS = 4
+# Words, numbers and compounds; a compound alone (`right-side`) is a modifier that lost its noun.
+_CONCEPT = re.compile(r"(?![^\s-]+-[^\s-]+\Z)\w[\w '’/.\-]*")
+_MAX_CO_OCCURRING = 6
+"""A sentence that names more things than this is an enumeration; it ties none of them to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    chunk: Chunk
+    unit: Unit
+    entities: tuple[Entity, ...]
+
+    @property
+    def text(self) -> str:
+        return self.chunk.text[self.unit.start : self.unit.end]
+
+
+def extract(
+    chunks: Sequence[Chunk], *, lexicon: Lexicon, graph_schema: GraphSchema, nlp: Language | None = None
+) -> Extraction:
+    """What these chunks of one version say. `nlp` is a spaCy pipeline that tags; by default the packaged one."""
+    if not chunks:
+        return Extraction([], [], [])
+    builder = GraphBuilder(chunks[0].version_id)
+    found = find_entities(chunks, lexicon, graph_schema)
+    for chunk, entities in zip(chunks, found, strict=True):
+        for entity in entities:
+            builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method)
+    sentences = list(_sentences(chunks, found))
+    telling = [s for s in sentences if s.text[-1] != "?" and graph_schema.cues.search(s.text)]
+    if telling:
+        phrases = noun_phrases(nlp or load_tagger(), [s.text for s in telling])
+        for sentence, found_phrases in zip(telling, phrases, strict=True):
+            _add_statements(sentence, found_phrases, builder, graph_schema)
+    for chunk, entities in zip(chunks, found, strict=True):
+        _add_hierarchy(chunk, entities, builder, lexicon)
+    if CO_OCCURS in graph_schema.relations:
+        _add_co_occurrences(sentences, builder, graph_schema, lexicon)
+    return builder.finish()
+
+
+def _sentences(chunks: Sequence[Chunk], found: Sequence[Sequence[Entity]]) -> Iterator[_Sentence]:
+    """Sentences that name something; one that stands in two overlapping chunks comes once."""
+    seen = set()
+    for chunk, entities in zip(chunks, found, strict=True):
+        if not entities:
+            continue
+        for unit in split(chunk.text):
+            inside = tuple(e for e in entities if unit.start <= e.start and e.end <= unit.end)
+            place = (chunk.start + unit.start, chunk.start + unit.end)
+            if inside and place not in seen:
+                seen.add(place)
+                yield _Sentence(chunk, unit, inside)
+
+
+def _add_statements(
+    sentence: _Sentence, phrases: Sequence[tuple[int, int]], builder: GraphBuilder, schema: GraphSchema
+) -> None:
+    arguments = _arguments(sentence, phrases, schema)
+    if len(arguments) < 2:
+        return
+    unit, text = sentence.unit, sentence.text
+    if unit.lead is None:
+        masked = masked_sentence(text, arguments)
+    else:
+        items = [(start - unit.start, end - unit.start) for start, end in unit.items]
+        masked = masked_list(text, arguments, unit.lead - unit.start, items)
+    for statement in find_statements(masked, arguments, schema):
+        ends = arguments[statement.source], arguments[statement.target]
+        source, target = (_add_argument(end, sentence, builder) for end in ends)
+        # Of a list, the lead-in and the items down to the one meant are the evidence.
+        stop = unit.end if unit.lead is None else max(_item_end(unit, end) for end in ends)
+        builder.add_edge(source, statement.relation, target, sentence.chunk, unit.start, stop, "pattern")
+
+
+def _item_end(unit: Unit, argument: Argument) -> int:
+    place = unit.start + argument.end
+    return next((end for start, end in unit.items if start < place <= end), place)
+
+
+def _add_argument(argument: Argument, sentence: _Sentence, builder: GraphBuilder) -> str:
+    if not argument.free:
+        return node_id(argument.term)
+    offset = sentence.unit.start
+    return builder.add_node(
+        argument.term, sentence.chunk, offset + argument.start, offset + argument.end, "noun_phrase"
+    )
+
+
+def _arguments(sentence: _Sentence, phrases: Sequence[tuple[int, int]], schema: GraphSchema) -> list[Argument]:
+    """What can be an end of a relation: the terms, each with its modifiers, and noun phrases of their own."""
+    offset = sentence.unit.start
+    known = [Argument(e.start - offset, e.end - offset, e.term) for e in sentence.entities]
+    arguments = []
+    covered = []
+    for start, end in phrases:
+        start = _past_barriers(sentence.text, start, end, schema)
+        inside = [a for a in known if a.start < end and start < a.end]
+        if not inside:
+            term = _concept(sentence.text[start:end], schema)
+            if term is not None:
+                arguments.append(Argument(start, end, term, free=True))
+            continue
+        last = inside[-1]
+        rest = sentence.text[last.end : end].split()
+        if rest and normalise(rest[0]) not in _stop_keys(schema):
+            # The term only modifies another noun (`asthma attack`): the phrase is meant, not the term.
+            covered += inside
+            term = _concept(sentence.text[start:end], schema)
+            if term is not None:
+                arguments.append(Argument(min(start, inside[0].start), end, term, free=True))
+        else:
+            covered += inside
+            arguments.append(Argument(min(start, last.start), last.end, last.term))
+    arguments += [a for a in known if a not in covered]
+    arguments.sort(key=lambda a: (a.start, -a.end))
+    return _join_of(sentence.text, _apart(arguments), schema)
+
+
+def _join_of(text: str, arguments: Sequence[Argument], schema: GraphSchema) -> list[Argument]:
+    """`degeneration of myelin` is one phrase, not two."""
+    joined: list[Argument] = []
+    for argument in arguments:
+        head = joined[-1] if joined else None
+        if head and head.free and argument.free and text[head.end : argument.start].split() in (["of"], ["of", "the"]):
+            term = local_term(f"{head.term.name} of {argument.term.name}", schema.free_type)
+            joined[-1] = Argument(head.start, argument.end, term, free=True)
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _apart(arguments: Sequence[Argument]) -> list[Argument]:
+    apart: list[Argument] = []
+    for argument in arguments:
+        if not apart or apart[-1].end <= argument.start:
+            apart.append(argument)
+    return apart
+
+
+def _past_barriers(text: str, start: int, end: int, schema: GraphSchema) -> int:
+    """Where the phrase starts once leading words that patterns need (`lower`, `treat`) are left to them."""
+    while (word := text[start:end].split(maxsplit=1)) and word[0].lower() in schema.barriers and len(word) == 2:
+        start = end - len(word[1])
+    return start
+
+
+def _stop_keys(schema: GraphSchema) -> frozenset[str]:
+    return _normalised(schema.stop_concepts)
+
+
+@lru_cache(maxsize=8)
+def _normalised(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(normalise(name) for name in names)
+
+
+def _concept(phrase: str, schema: GraphSchema) -> Term | None:
+    """The term of a noun phrase that no lexicon knows; None where it is too general, too long or no words."""
+    stop = _stop_keys(schema)
+    words = phrase.split()
+    while words and normalise(words[0]) in stop:
+        words = words[1:]
+    name = " ".join(words)
+    key = normalise(name)
+    if not 1 <= len(words) <= _MAX_CONCEPT_WORDS or normalise(words[-1]) in stop or len(key) < 3:
+        return None
+    if not _CONCEPT.fullmatch(name) or not any(len(w) > 2 and w.isalpha() for w in key.split()):
+        return None
+    return local_term(name if any(c.isupper() for c in name[1:]) else name.lower(), schema.free_type)
+
+
+def _add_hierarchy(chunk: Chunk, entities: Sequence[Entity], builder: GraphBuilder, lexicon: Lexicon) -> None:
+    """`is_a` from the lexicon, to the nearest ancestors that the same chunk names; the child's mention is evidence."""
+    first = {e.term.term_id: e for e in reversed(entities) if e.term.term_id in lexicon.terms}
+    for term_id in sorted(first, key=lambda t: first[t].start):
+        above: set[str] = set()
+        for ancestor in lexicon.ancestors(term_id):
+            if ancestor in first and ancestor not in above:
+                above.update(lexicon.ancestors(ancestor))
+                child, parent = first[term_id], first[ancestor]
+                builder.add_edge(
+                    node_id(child.term), IS_A, node_id(parent.term), chunk, child.start, child.end, "lexicon"
+                )
+
+
+def _add_co_occurrences(
+    sentences: Sequence[_Sentence], builder: GraphBuilder, schema: GraphSchema, lexicon: Lexicon
+) -> None:
+    """The weakest tie: two terms in one sentence that no stated relation of this version ties."""
+    types = schema.relations[CO_OCCURS].source
+    tied = builder.pairs()
+    for sentence in sentences:
+        terms = {e.term.term_id: e.term for e in sentence.entities if e.term.type in types}
+        if not 2 <= len(terms) <= _MAX_CO_OCCURRING:
+            continue
+        for one, other in combinations(terms.values(), 2):
+            source, target = sorted((node_id(one), node_id(other)))
+            related = one.term_id in lexicon.ancestors(other.term_id) or other.term_id in lexicon.ancestors(one.term_id)
+            if not related and frozenset((source, target)) not in tied:
+                unit = sentence.unit
+                builder.add_edge(source, CO_OCCURS, target, sentence.chunk, unit.start, unit.end, "co_occurrence")
