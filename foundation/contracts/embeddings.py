@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ class EmbedderContract:
         offsets = embedder.token_offsets(text)
         assert len(offsets) == embedder.count_tokens(text) > embedder.max_tokens
         assert all(0 <= start < end <= len(text) for start, end in offsets)
-        assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in zip(offsets, offsets[1:], strict=False))
+        assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(offsets))
         covered = {i for start, end in offsets for i in range(start, end)}
         assert all(i in covered for i, character in enumerate(text) if character.isalnum())
 
