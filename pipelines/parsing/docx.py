@@ -163,15 +163,21 @@ class _Reader:
     def _rows(self, table: Any) -> list[list[str]]:
         """Cell texts by row; a merged cell stands once, where it begins. A nested table's rows follow its row."""
         result: list[list[str]] = []
+        above: dict[int, str] = {}
         for row in _children(table, "tr"):
             cells = [""] * _number(row.find(f"{w('trPr')}/{w('gridBefore')}"), 0)
             nested: list[list[str]] = []
             for cell in _cells(row):
                 properties = cell.find(w("tcPr"))
                 merge = properties.find(w("vMerge")) if properties is not None else None
-                continues = merge is not None and merge.get(w("val"), "continue") == "continue"
                 span = _number(properties.find(w("gridSpan")), 1) if properties is not None else 1
-                cells += ["" if continues else self._cell(cell, nested), *[""] * (min(span, 64) - 1)]
+                text = self._cell(cell, nested)
+                if merge is not None and merge.get(w("val"), "continue") == "continue":
+                    # Programs that write tables repeat the first cell's text here; text of its own is not lost.
+                    text = "" if text == above.get(len(cells)) else text
+                else:
+                    above[len(cells)] = text
+                cells += [text, *[""] * (min(span, 64) - 1)]
             result += [cells, *nested]
         return result
 

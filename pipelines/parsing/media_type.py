@@ -124,9 +124,10 @@ def check_upload(head: bytes, size: int, file_name: str) -> MediaType:
     found = detect(head, size, file_name)
     claimed = _claimed(_extension(file_name))
     if claimed is not None and _contradicts(claimed, found):
+        fix = "Upload the file that the name promises, or give this one the extension of its content."
         raise UnsupportedType(
             f"{file_name}: the name says {claimed.label} (.{_extension(file_name)}), the content is {found.label}.",
-            fix="Upload the file that the name promises, or give this one the extension of its content.",
+            fix=fix if found.fix in (None, _CONVERT_FIX) else found.fix,
         )
     if found.kind is None:
         raise UnsupportedType(f"{file_name} is {found.label}, which cannot be read.", fix=found.fix)
@@ -205,7 +206,10 @@ def _binary_type(head: bytes, extension: str) -> MediaType:
         matches = puremagic.magic_string(head)
     except (puremagic.PureError, ValueError):
         return _unsupported("application/octet-stream", "binary data of an unknown kind", _fix(extension))
-    best = next((m for m in matches if m.extension.lstrip(".").lower() == extension), matches[0])
+    same = (match for match in matches if match.extension.lstrip(".").lower() == extension)
+    # Formats that share a signature and have no registered type are curiosities of the list.
+    registered = (match for match in matches if match.mime_type)
+    best = next(same, None) or next(registered, matches[0])
     label = best.name or f"a {best.extension} file"
     return _unsupported(best.mime_type or "application/octet-stream", label, _fix(best.extension.lstrip(".").lower()))
 
@@ -223,7 +227,7 @@ def _text_type(text: str, extension: str, *, whole: bool) -> MediaType:
         lines.pop()
     delimiter, columns, share = _structure(lines)
     if extension in ("csv", "tsv", "tab"):
-        tabular = (columns >= 2 and share >= 0.5) or not _is_prose(lines)
+        tabular = (columns >= 2 and share >= 0.9) or not _is_prose(lines)
     else:
         sure_delimiter = delimiter != "," or columns >= 3
         tabular = len(lines) >= 3 and columns >= 2 and share >= 0.95 and sure_delimiter and not _is_prose(lines)

@@ -87,8 +87,8 @@ def _read(
             continue
         try:
             read = read_page(page, number)
-            grids[number] = _tables(page, read)
             read.lines += form_lines(document, page, read.transform)
+            grids[number] = _tables(page, read)
             warnings += _page_warnings(page, read, file_name)
             pages.append(read)
         except pypdfium2.PdfiumError:

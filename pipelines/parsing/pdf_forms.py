@@ -41,14 +41,13 @@ def form_lines(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, transfo
 
 def _field_text(form: Any, annotation: Any) -> str:
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+    label = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation).strip()
     if kind in _TEXT_FIELDS:
         value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation).strip()
-    elif kind in _BUTTONS and pdfium.FPDFAnnot_IsChecked(form, annotation):
-        value = "☒"
-    else:
-        return ""
-    label = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation).strip()
-    return f"{label}: {value}" if label and value else value
+        return f"{label}: {value}" if label and value else value
+    # A cross that nobody named says nothing; its meaning is printed beside it, and where is not known.
+    is_checked = kind in _BUTTONS and bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
+    return f"{label}: ☒" if is_checked and label else ""
 
 
 def _string(read: Callable[..., int], form: Any, annotation: Any) -> str:

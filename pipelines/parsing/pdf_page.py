@@ -85,7 +85,7 @@ def apply(transform: Transform, x: float, y: float) -> tuple[float, float]:
 def transform_box(transform: Transform, box: Box) -> Box:
     x0, y0 = apply(transform, box[0], box[1])
     x1, y1 = apply(transform, box[2], box[3])
-    return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+    return round(min(x0, x1), 2), round(min(y0, y1), 2), round(max(x0, x1), 2), round(max(y0, y1), 2)
 
 
 def read_page(page: pypdfium2.PdfPage, number: int) -> Page:
