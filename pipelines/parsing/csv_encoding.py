@@ -34,7 +34,7 @@ def csv_encoding(path: Path, file_name: str) -> CsvEncoding:
     if found is None:
         raise DamagedFile(f"{file_name} is binary data, not text.", fix="Save it as CSV in UTF-8 and upload it again.")
     if found.startswith(("utf-16", "utf-32")):
-        return CsvEncoding(found, has_nul=True)
+        return CsvEncoding(found, replace=True, has_nul=True)
     broken, has_nul = _check_utf8(path)
     if broken is None:
         return CsvEncoding(found if found == "utf-8-sig" else "utf-8", has_nul=has_nul)

@@ -18,7 +18,8 @@ _TAG = r"(?:\w+:)?"
 _CELL = re.compile(
     rf"<{_TAG}c\s([^<>]*[^/<>])>([^<]*(?:<(?!/?{_TAG}c[\s>])[^<]*)*)</{_TAG}c>".encode(),
 )
-_REF = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
+_REF = re.compile(rb"""\br=["']([A-Z]{1,3})([0-9]{1,7})["']""")
+_ERROR = re.compile(rb"""\bt=["']e["']""")
 _VALUE = re.compile(rf"<{_TAG}v[^>]*>([^<]+)</{_TAG}v>".encode())
 _FORMULA = re.compile(rf"<{_TAG}f[\s/>]".encode())
 
@@ -58,7 +59,7 @@ def _flaws(path: Path, member: str) -> Iterator[Flaw]:
     with zipfile.ZipFile(path) as archive, archive.open(member) as sheet:
         for attributes, content in _cells(sheet):
             value = _VALUE.search(content)
-            is_error = b't="e"' in attributes
+            is_error = bool(_ERROR.search(attributes))
             if not is_error and (value or not _FORMULA.search(content)):
                 continue
             if reference := _REF.search(attributes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from itertools import chain, islice
@@ -25,6 +26,16 @@ from pipelines.parsing.xlsx_cells import Flaw, flaws_by_sheet
 PARSER = "xlsx/1"
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_DAMAGE = (
+    calamine.CalamineError,
+    zipfile.BadZipFile,
+    zlib.error,
+    ParseError,
+    DefusedXmlException,
+    UnicodeDecodeError,
+    KeyError,
+    EOFError,
+)
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -47,31 +58,38 @@ def parse_xlsx(
         raise EmptyFile(f"{file_name} is empty (0 bytes).")
     _check_container(path, file_name, max_ratio=max_ratio, max_bytes=max_bytes)
     warnings = WarningList()
-    tables: list[ParsedTable] = []
     try:
-        flaws = flaws_by_sheet(path)
-        with calamine.CalamineWorkbook.from_path(path) as workbook:
-            for place, sheet in enumerate(workbook.sheets_metadata):
-                if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
-                    continue
-                cells = workbook.get_sheet_by_index(place)
-                if cells.start is None:
-                    continue
-                table = _read(cells, len(tables), file_name, Path(out_folder), warnings)
-                if table is None:
-                    continue
-                tables.append(table)
-                if sheet.visible is not calamine.SheetVisibleEnum.Visible:
-                    message = f"Sheet '{sheet.name}' is hidden in the workbook; it was read like the others."
-                    warnings.add("hidden_sheet", message, sheet=sheet.name)
-                _report_flaws(flaws.get(sheet.name, ()), sheet.name, warnings)
+        tables = _tables(path, file_name, Path(out_folder), warnings)
     except calamine.PasswordError as error:
         raise EncryptedFile(f"{file_name} is protected by a password.") from error
-    except (calamine.CalamineError, zipfile.BadZipFile, ParseError, DefusedXmlException, KeyError) as error:
+    except _DAMAGE as error:
+        raise DamagedFile(f"{file_name} cannot be read as a workbook: {error}") from error
+    except BaseException as error:
+        # A panic in calamine's Rust code is no Exception, and its class cannot be imported.
+        if type(error).__name__ != "PanicException":
+            raise
         raise DamagedFile(f"{file_name} cannot be read as a workbook: {error}") from error
     if not tables:
         raise EmptyFile(f"{file_name} has no sheet with a value.")
     return ParsedWorkbook(tables, PARSER, warnings.all())
+
+
+def _tables(path: Path, file_name: str, out_folder: Path, warnings: WarningList) -> list[ParsedTable]:
+    tables: list[ParsedTable] = []
+    flaws = flaws_by_sheet(path)
+    with calamine.CalamineWorkbook.from_path(path) as workbook:
+        for place, sheet in enumerate(workbook.sheets_metadata):
+            if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                continue
+            table = _read(workbook.get_sheet_by_index(place), len(tables), file_name, out_folder, warnings)
+            if table is None:
+                continue
+            tables.append(table)
+            if sheet.visible is not calamine.SheetVisibleEnum.Visible:
+                message = f"Sheet '{sheet.name}' is hidden in the workbook; it was read like the others."
+                warnings.add("hidden_sheet", message, sheet=sheet.name)
+            _report_flaws(flaws.get(sheet.name, ()), sheet.name, warnings)
+    return tables
 
 
 def _check_container(path: Path, file_name: str, *, max_ratio: int, max_bytes: int) -> None:

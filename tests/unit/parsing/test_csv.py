@@ -111,6 +111,12 @@ def test_a_broken_byte_in_utf8_text_is_told_with_its_line(parse: Any) -> None:
     assert [(w.code, w.row) for w in workbook.warnings] == [("encoding_damaged", 7)]
 
 
+def test_a_utf16_file_that_is_cut_inside_a_character_keeps_its_rows(parse: Any) -> None:
+    workbook = parse("a,b\n1,x\n2,yz".encode("utf-16")[:-1])
+    assert rows(workbook.tables[0]) == [(1, "x"), (2, "y\ufffd")]
+    assert [w.code for w in workbook.warnings] == ["encoding_damaged"]
+
+
 def test_short_rows_are_padded_and_named_by_line_up_to_twenty(parse: Any) -> None:
     workbook = parse('a,b,c\n1,"x\ny",3\n' + "1,2\n" * 25)
     [table] = workbook.tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import unicodedata
 import zipfile
 from datetime import date, datetime
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from workbooks import Date, Raw, write_workbook
 
-from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, ResourceLimit
+from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, ProcessingFailed, ResourceLimit
 from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.tables import iter_rows
 from pipelines.parsing.xlsx_file import parse_xlsx
@@ -132,6 +133,21 @@ def test_a_file_that_is_cut_off_or_no_workbook_is_damaged(tmp_path: Path) -> Non
     for name in ("cut", "zip"):
         with pytest.raises(DamagedFile, match=rf"{name}\.xlsx"):
             parse_xlsx(tmp_path / name, f"{name}.xlsx", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fric__skip-rows.xlsx", "fric__cast-int-to-string-issue-1251.xls"])
+def test_broken_bytes_anywhere_end_in_an_error_of_ours(shared_data: Path, tmp_path: Path, name: str) -> None:
+    whole = (shared_data / "documents" / "spreadsheets" / name).read_bytes()
+    chance = random.Random(0)
+    refused = 0
+    for _ in range(60):
+        place = chance.randrange(len(whole))
+        (tmp_path / "landed").write_bytes(whole[:place] + chance.randbytes(8) + whole[place + chance.randrange(40) :])
+        try:
+            parse_xlsx(tmp_path / "landed", "broken.xlsx", tmp_path)
+        except ProcessingFailed:
+            refused += 1
+    assert refused > 0
 
 
 def test_an_encrypted_workbook_asks_for_the_file_without_a_password(shared_data: Path, tmp_path: Path) -> None:
