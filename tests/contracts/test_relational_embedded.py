@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.relational import PostgresRelational
-from foundation.contracts.relational import ONE, RelationalContract
+from foundation.contracts.relational import ONE, AsOwner, RelationalContract
 from foundation.errors import QueryFailed, StageFailed, Unavailable
 from foundation.ports.relational import Relational
 from foundation.types import Column, GuardedSql
@@ -29,10 +29,25 @@ def relational(empty_database: str) -> Iterator[PostgresRelational]:
     relational.close()
 
 
+def run(url: str, statements: Sequence[str]) -> None:
+    with psycopg.connect(url) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+@pytest.fixture
+def publish(relational: PostgresRelational, empty_database: str) -> Callable[[str, str], None]:
+    return lambda name, physical: run(empty_database, relational.publish_statements(name, physical))
+
+
 class TestEmbeddedPostgres(RelationalContract):
     @pytest.fixture
     def relational(self, relational: PostgresRelational) -> Relational:
         return relational
+
+    @pytest.fixture
+    def as_owner(self, empty_database: str) -> AsOwner:
+        return lambda statements: run(empty_database, statements)
 
     @pytest.fixture
     def impatient_relational(self, empty_database: str) -> Iterator[Relational]:
@@ -48,10 +63,12 @@ def unguarded(statement: str) -> GuardedSql:
 
 
 @pytest.fixture
-def with_secret(relational: PostgresRelational, empty_database: str) -> PostgresRelational:
+def with_secret(
+    relational: PostgresRelational, publish: Callable[[str, str], None], empty_database: str
+) -> PostgresRelational:
     """A published table, and tables of others that the reader must not reach."""
     relational.copy_table("phys_1", ONE, [(1,)])
-    relational.publish("t", "phys_1")
+    publish("t", "phys_1")
     with psycopg.connect(empty_database) as connection:
         connection.execute("create table public.secrets (a int)")
         connection.execute("create schema registry")
@@ -160,11 +177,11 @@ def test_prepare_may_run_again_and_from_many_at_once(empty_database: str) -> Non
 
 
 def test_publishing_inside_the_callers_transaction_is_undone_with_it(
-    relational: PostgresRelational, empty_database: str
+    relational: PostgresRelational, publish: Callable[[str, str], None], empty_database: str
 ) -> None:
     relational.copy_table("phys_1", ONE, [(1,)])
     relational.copy_table("phys_2", ONE, [(2,)])
-    relational.publish("t", "phys_1")
+    publish("t", "phys_1")
     with psycopg.connect(empty_database) as connection:
         for statement in relational.publish_statements("t", "phys_2"):
             connection.execute(statement.encode())
@@ -172,9 +189,11 @@ def test_publishing_inside_the_callers_transaction_is_undone_with_it(
     assert relational.query(unguarded("SELECT a FROM data.t")).rows == ((1,),)
 
 
-def test_readers_go_on_while_a_table_is_being_copied_again(relational: PostgresRelational) -> None:
+def test_readers_go_on_while_a_table_is_being_copied_again(
+    relational: PostgresRelational, publish: Callable[[str, str], None]
+) -> None:
     relational.copy_table("phys_1", ONE, [(1,)])
-    relational.publish("t", "phys_1")
+    publish("t", "phys_1")
     seen: list[object] = []
 
     def rows() -> Iterator[tuple[int]]:
@@ -199,17 +218,20 @@ def test_a_copy_of_a_hundred_thousand_rows_streams(relational: PostgresRelationa
 
 def start_elsewhere(folder: Path) -> None:
     """From another process, as it happens to a service whose server is restarted."""
-    code = "import sys, pathlib\nfrom foundation.adapters.embedded import postgres\npostgres.start(pathlib.Path(sys.argv[1]))"
+    code = (
+        "import sys, pathlib; from foundation.adapters.embedded.postgres import start; start(pathlib.Path(sys.argv[1]))"
+    )
     subprocess.run([sys.executable, "-c", code, str(folder)], check=True, cwd=Path(__file__).parents[2])
 
 
 def test_a_stopped_server_is_unavailable_and_comes_back_by_itself() -> None:
     folder = Path(tempfile.mkdtemp(prefix="askline-pg-")) / "pg"
-    relational = PostgresRelational(postgres.start(folder))
+    url = postgres.start(folder)
+    relational = PostgresRelational(url)
     try:
         relational.prepare()
         relational.copy_table("phys_1", ONE, [(1,)])
-        relational.publish("t", "phys_1")
+        run(url, relational.publish_statements("t", "phys_1"))
         question = unguarded("SELECT a FROM data.t")
         assert relational.query(question).rows == ((1,),)
         postgres.stop(folder)

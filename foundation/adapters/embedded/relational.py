@@ -205,18 +205,26 @@ class PostgresRelational:
             except errors.UndefinedTable as error:
                 raise NotFound(f"There is no table copies.{physical}.") from error
 
+    def has_table(self, physical: str) -> bool:
+        with self._owner() as connection:
+            return self._is_there(connection, physical)
+
     def drop_table(self, physical: str) -> bool:
         """Views over it go with it."""
         with self._owner() as connection:
-            there = _one(connection, "select to_regclass(%s) is not null", (_quoted("copies", physical),))[0]
+            there = self._is_there(connection, physical)
             connection.execute(sql.SQL("drop table if exists {} cascade").format(sql.Identifier("copies", physical)))
-            return bool(there)
+            return there
+
+    @staticmethod
+    def _is_there(connection: psycopg.Connection[Any], physical: str) -> bool:
+        return bool(_one(connection, "select to_regclass(%s) is not null", (_quoted("copies", physical),))[0])
 
     # What people see
 
     @staticmethod
     def publish_statements(name: str, physical: str) -> list[str]:
-        """The statements of `publish`, to run in the caller's own transaction (as text without parameters)."""
+        """What makes data.<name> show this table, to run in the caller's own transaction as text without parameters."""
         view, table = _quoted("data", _short(name)), _quoted("copies", _short(physical))
         return [
             f"drop view if exists {view}",  # create or replace refuses changed columns
@@ -227,19 +235,6 @@ class PostgresRelational:
     @staticmethod
     def unpublish_statements(name: str) -> list[str]:
         return [f"drop view if exists {_quoted('data', name)}"]
-
-    def publish(self, name: str, physical: str) -> None:
-        with self._owner() as connection:
-            try:
-                for statement in self.publish_statements(name, physical):
-                    connection.execute(statement.encode())
-            except errors.UndefinedTable as error:
-                raise NotFound(f"There is no table copies.{physical}.") from error
-
-    def unpublish(self, name: str) -> None:
-        with self._owner() as connection:
-            for statement in self.unpublish_statements(name):
-                connection.execute(statement.encode())
 
     @staticmethod
     def _views_over(connection: psycopg.Connection[Any], physical: str) -> list[str]:
