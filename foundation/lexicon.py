@@ -17,8 +17,9 @@ from pathlib import Path
 
 from foundation.errors import ConfigurationError
 
-# A word with its possessive, or one mark. Hyphens, apostrophes and white space part words and leave no trace.
-_TOKEN = re.compile(r"[^\W_]+(?:['’][sS](?![^\W_]))?|[^\w\s'’\-‐‑–]")
+# A blank line, a word with its possessive, or one mark. Hyphens, apostrophes and white space part words and leave no
+# trace; no name runs over a blank line.
+_TOKEN = re.compile(r"\n[^\S\n]*\n|[^\W_]+(?:['’][sS](?![^\W_]))?|[^\w\s'’\-‐‑–]")
 _NUMBERED = frozenset({"type", "stage", "grade", "class", "phase", "group", "factor"})
 _ROMAN = {
     r: str(n)

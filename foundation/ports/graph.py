@@ -25,18 +25,22 @@ class GraphStore(Protocol):
 
     def search_nodes(
         self, principal: Principal, text: str | None, node_type: str | None, limit: int = 50
-    ) -> list[Node]: ...
+    ) -> list[Node]:
+        """Nodes with a name or alias that has a word starting with `text`; without text, those with most evidence."""
 
     def get_node(self, principal: Principal, node_id: str) -> Node:
         """NotFound when nothing that the principal may see mentions it."""
 
     def neighbourhood(
         self, principal: Principal, node_ids: Sequence[str], hops: int = 1, limit: int = 500
-    ) -> tuple[list[Node], list[Edge]]: ...
+    ) -> tuple[list[Node], list[Edge]]:
+        """Nodes and edges within `hops` (1 to 3) of these nodes: at most `limit` edges, nearest first, then those with
+        most evidence. Ids that the principal may not see are passed over."""
 
     def evidence(
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20
-    ) -> list[Mention]: ...
+    ) -> list[Mention]:
+        """At most `limit` mentions of each node and edge, in the order of versions and places."""
 
     def counts(self, version_id: str) -> dict[str, int]:
         """nodes, edges, mentions that this version holds up."""

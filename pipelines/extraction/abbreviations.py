@@ -68,7 +68,7 @@ def find(text: str) -> list[Definition]:
         if offset is None:
             continue
         long = before[start + offset :]
-        if len(long) > len(short) and short.lower() not in long.lower().split():
+        if len(short) < len(long) <= 200 and short.lower() not in long.lower().split():
             short_start = match.start(1) + match.group(1).index(short)
             found.append(Definition(long, short, start + offset, len(before), short_start, short_start + len(short)))
     return found

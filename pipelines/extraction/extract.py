@@ -193,7 +193,7 @@ def _concept(phrase: str, schema: GraphSchema) -> Term | None:
         words = words[1:]
     name = " ".join(words)
     key = normalise(name)
-    if not 1 <= len(words) <= _MAX_CONCEPT_WORDS or normalise(words[-1]) in stop or len(key) < 3:
+    if not 1 <= len(words) <= _MAX_CONCEPT_WORDS or normalise(words[-1]) in stop or not 3 <= len(key) <= 100:
         return None
     if not _CONCEPT.fullmatch(name) or not any(len(w) > 2 and w.isalpha() for w in key.split()):
         return None

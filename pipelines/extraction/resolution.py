@@ -41,7 +41,7 @@ class GraphBuilder:
         identifier = node_id(term)
         surface = chunk.text[start:end]
         self._terms.setdefault(identifier, term)
-        self._surfaces.setdefault(identifier, {}).setdefault(normalise(surface), surface)
+        self._surfaces.setdefault(identifier, {}).setdefault(normalise(surface), " ".join(surface.split()))
         key = (identifier, chunk.start + start, chunk.start + end)
         self._mentions.setdefault(
             key, Mention(chunk.chunk_id, self.version_id, key[1], key[2], surface, method, node_id=identifier)

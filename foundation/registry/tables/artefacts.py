@@ -103,8 +103,11 @@ node_aliases = Table(
     metadata,
     Column("node_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
     Column("alias", Text, primary_key=True, comment="normalised"),
+    # An alias is seen by whoever may see a version that uses it.
+    Column("version_id", Text, primary_key=True),
     Column("surface", Text, nullable=False),
-    Index("ix_node_aliases_alias", "alias"),
+    Index("ix_node_aliases_alias", "alias", postgresql_ops={"alias": "text_pattern_ops"}),
+    Index("ix_node_aliases_version_id", "version_id"),
 )
 
 
