@@ -28,13 +28,6 @@ class Access(NamedTuple):
     document_ids: frozenset[str]
     document_type: str | None
 
-    def passes(self, narrow: SearchFilter) -> bool:
-        return (
-            not self.acl.isdisjoint(narrow.grants)
-            and (narrow.document_ids is None or not self.document_ids.isdisjoint(narrow.document_ids))
-            and (narrow.document_type is None or self.document_type == narrow.document_type)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -52,8 +45,7 @@ class Snapshot:
 
     def nearest(self, vector: Vector, narrow: SearchFilter, limit: int) -> dict[int, float]:
         """Row to cosine of the `limit` nearest chunks within the filter; exact."""
-        passes = np.fromiter((access.passes(narrow) for access in self.access), np.bool_, len(self.access))
-        slots = np.flatnonzero(passes[self.access_of] & self.alive)
+        slots = np.flatnonzero(_passing(self.access, narrow)[self.access_of] & self.alive)
         if not len(slots) or not (norm := float(np.linalg.norm(vector))):
             return {}
         # A gather copies, so it pays only where few slots pass. einsum, not BLAS: with its threads and two busy cores
@@ -63,6 +55,19 @@ class Snapshot:
         cosines = cosines if few else cosines[slots]
         best = np.argpartition(-cosines, limit - 1)[:limit] if limit < len(cosines) else np.arange(len(cosines))
         return dict(zip(self.rows[slots[best]].tolist(), cosines[best].tolist(), strict=True))
+
+
+def _passing(access: list[Access], narrow: SearchFilter) -> npt.NDArray[np.bool_]:
+    # Sets, since isdisjoint walks the smaller of two sets, but the whole of a tuple.
+    grants, document_ids = frozenset(narrow.grants), frozenset(narrow.document_ids or ())
+    every_document, every_type = narrow.document_ids is None, narrow.document_type is None
+    passing = (
+        not one.acl.isdisjoint(grants)
+        and (every_document or not one.document_ids.isdisjoint(document_ids))
+        and (every_type or one.document_type == narrow.document_type)
+        for one in access
+    )
+    return np.fromiter(passing, np.bool_, len(access))
 
 
 class SnapshotReader:
