@@ -11,6 +11,8 @@ from pipelines.parsing.assembly import Assembly
 from pipelines.parsing.pdf_layout import Block, is_row
 from pipelines.parsing.pdf_page import Line, Page, Word
 
+_SHORT_LINE = 30
+"""Characters."""
 _PUNCTUATION = re.compile(r"^\W+|\W+$")
 
 
@@ -45,13 +47,33 @@ class _Run:
 def write(blocks: Sequence[Block], words: set[str]) -> tuple[Assembly, list[WordBox]]:
     """Assemble the text. Every word has a box and stands in the text exactly once."""
     assembly, boxes = Assembly(), []
+    edges = _right_edges(blocks)
     for block in blocks:
-        run = _table(block) if block.grid is not None else _lines(block.lines, words)
+        if block.grid is not None:
+            run = _table(block)
+        else:
+            # A paragraph of some length shows its own edge; a short one may only use part of its column.
+            right = max(line.box[2] if len(block.lines) > 3 else edges[_column(block, line)] for line in block.lines)
+            run = _lines(block.lines, right, words)
         if run.length == 0:
             continue
         start = assembly.add(block.kind, "".join(run.parts), page=block.page, level=block.level)
         boxes += [WordBox(start + a, start + b, block.page, word.box) for a, b, word in run.spans]
     return assembly, boxes
+
+
+def _column(block: Block, line: Line) -> tuple[int, int]:
+    """Lines of a page that begin at the same place are of one column."""
+    return block.page, round(line.box[0] / 6)
+
+
+def _right_edges(blocks: Sequence[Block]) -> dict[tuple[int, int], float]:
+    edges: dict[tuple[int, int], float] = {}
+    for block in blocks:
+        for line in block.lines:
+            key = _column(block, line)
+            edges[key] = max(edges.get(key, 0.0), line.box[2])
+    return edges
 
 
 def _table(block: Block) -> _Run:
@@ -74,9 +96,8 @@ def _table(block: Block) -> _Run:
     return run
 
 
-def _lines(lines: Sequence[Line], words: set[str]) -> _Run:
+def _lines(lines: Sequence[Line], right: float, words: set[str]) -> _Run:
     run = _Run()
-    right = max(line.box[2] for line in lines)
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else None
         for position, word in enumerate(line.words):
@@ -91,12 +112,17 @@ def _lines(lines: Sequence[Line], words: set[str]) -> _Run:
 
 
 def _was_wrapped(line: Line, following: Line, right: float) -> bool:
-    """A line was wrapped if the next one begins in lower case, or with a word that would not have fitted on it."""
+    """A line was wrapped if the next one begins in lower case, or with a word that would not have fitted on it.
+
+    `right` is the column's right edge. Short lines are an address or a form more often than a very narrow column.
+    """
     if is_row(line) or is_row(following):
         return False
     first = following.words[0]
+    if first.text[0].islower() or following.box[1] < line.box[1]:
+        return True
     overfull = line.box[2] + (first.box[2] - first.box[0]) + 0.2 * line.size > right
-    return first.text[0].islower() or overfull or following.box[1] < line.box[1]
+    return overfull and len(line.text) >= _SHORT_LINE
 
 
 def _hyphen(left: str, right: str, words: set[str]) -> str:

@@ -6,12 +6,13 @@ for a killed worker starts in milliseconds, with the parsers already imported.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import logging
 import multiprocessing
+import os
 import pickle
 import resource
+import select
 import signal
 import sys
 import threading
@@ -120,7 +121,7 @@ class ParserPool:
                 self._workers,
                 max_tasks=_TASKS_PER_WORKER,
                 initializer=_limit_process,
-                initargs=(self._limits,),
+                initargs=(self._limits, os.getpid()),
                 context=self._context,
             )
             return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
@@ -172,17 +173,22 @@ def _stop(pool: ProcessPool) -> None:
     pool.join()
 
 
-def _limit_process(limits: _Limits) -> None:
+def _limit_process(limits: _Limits, program: int) -> None:
     # pebble's handler runs only between byte codes; a worker that is stuck in C would live on for three seconds.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
-        # The fork server dies with our program; without this a busy worker would outlive both.
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        threading.Thread(target=_end_with, args=(os.pidfd_open(program),), daemon=True).start()
         # Not RLIMIT_AS: address space is reserved in gigabytes by allocators and BLAS that never use it.
         _set_limit(resource.RLIMIT_DATA, limits.memory_mb * _MB)
     _set_limit(resource.RLIMIT_FSIZE, limits.max_output_mb * _MB)
     _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _set_limit(resource.RLIMIT_CORE, 0)
+
+
+def _end_with(program: int) -> None:
+    """An idle worker notices that our program is gone by its pipe; a busy one would parse on for nobody."""
+    select.select([program], [], [])
+    os._exit(1)
 
 
 def _set_limit(kind: int, value: int) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import mmap
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from foundation.errors import DamagedFile, EncryptedFile, ResourceLimit, SqlRefused
+from foundation.errors import DamagedFile, EncryptedFile, ProcessingFailed, ResourceLimit, SqlRefused
+from pipelines.parsing import pdf, text
 from pipelines.parsing.workers import ParserPool
 
 
@@ -152,3 +157,45 @@ def test_closing_leaves_no_worker() -> None:
     pids = {pool.parse(process_id, "a.txt") for _ in range(4)}
     pool.close()
     assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+BUSY_PROGRAM = """
+import os, sys, time
+from pipelines.parsing.workers import ParserPool
+
+if __name__ == "__main__":
+    pool = ParserPool(1, memory_mb=512, timeout_s=60)
+    print(pool.parse(os.getpid), flush=True)
+    pool.parse(time.sleep, 60)
+"""
+
+
+def test_a_busy_worker_ends_when_its_program_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(BUSY_PROGRAM)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        worker = psutil.Process(int(program.stdout.readline()))
+        time.sleep(0.5)
+        program.kill()
+    worker.wait(timeout=10)
+
+
+def test_hostile_files_fail_by_name_or_warn(pool: ParserPool, shared_data: Path) -> None:
+    folder = shared_data / "documents/hostile"
+    expected = [json.loads(line) for line in (folder.parent / "EXPECTED_dev.jsonl").read_text().splitlines()]
+    wanted = {Path(e["file"]).name: e["outcome"] for e in expected if re.match(r"hostile/.*\.(pdf|txt)$", e["file"])}
+    items = [(folder / name, name, Path(name).suffix) for name in sorted(wanted)]
+    for (_, name, _), result in pool.map_files(_parse, items):
+        if isinstance(result, ProcessingFailed):
+            outcome = "reject"
+            assert name in result.message and result.fix
+        else:
+            outcome = "warn" if result.warnings else "ok"
+        assert (
+            wanted[name] == "any" or outcome in wanted[name].split("_or_") or (wanted[name], outcome) == ("ok", "warn")
+        )
+
+
+def _parse(path: Path, name: str, suffix: str) -> object:
+    return (pdf if suffix == ".pdf" else text).parse(path, name)
