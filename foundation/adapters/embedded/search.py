@@ -76,18 +76,15 @@ class EmbeddedSearchIndex:
         """Unknown versions are no error."""
         with self._exclusive() as index:
             found = _stored(index.searcher(), _term("version_id", version_id))
-            if found:
-                chunks = sorted(found, key=lambda indexed: indexed.chunk.ordinal)
-                changed = [replace(one, acl=tuple(acl), document_ids=tuple(document_ids)) for one in chunks]
-                _replace(index, version_id, changed)
+            changed = [replace(one, acl=tuple(acl), document_ids=tuple(document_ids)) for one in found]
+            if [_access(one) for one in changed] != [_access(one) for one in found]:
+                _replace(index, version_id, sorted(changed, key=lambda one: one.chunk.ordinal))
 
     def count(self, version_id: str | None = None) -> int:
-        snapshot = self._reader.current()
-        if snapshot is None:
+        searcher = self._reader.searcher()
+        if searcher is None:
             return 0
-        if version_id is None:
-            return snapshot.searcher.num_docs
-        return _matching(snapshot.searcher, _term("version_id", version_id))
+        return searcher.num_docs if version_id is None else _matching(searcher, _term("version_id", version_id))
 
     def search(
         self,
@@ -120,10 +117,10 @@ class EmbeddedSearchIndex:
 
     def vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         """As they were written, float32 of shape (dimension,); ids that the index does not hold are left out."""
-        snapshot = self._reader.current()
-        if snapshot is None or not chunk_ids:
+        searcher = self._reader.searcher()
+        if searcher is None or not chunk_ids:
             return {}
-        found = _stored(snapshot.searcher, documents.any_of("chunk_id", chunk_ids))
+        found = _stored(searcher, documents.any_of("chunk_id", chunk_ids))
         return {indexed.chunk.chunk_id: indexed.vector for indexed in found}
 
     def optimize(self) -> None:
@@ -215,6 +212,10 @@ def _replace(index: tantivy.Index, version_id: str, chunks: Sequence[IndexedChun
         writer.delete_documents_by_term("version_id", version_id)
         for row, indexed in enumerate(chunks, write << documents.ROW_BITS):
             writer.add_document(documents.to_document(indexed, row))
+
+
+def _access(indexed: IndexedChunk) -> tuple[set[str], set[str]]:
+    return set(indexed.acl), set(indexed.document_ids)
 
 
 def _term(field: str, value: str) -> Query:

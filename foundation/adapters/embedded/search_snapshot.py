@@ -79,27 +79,28 @@ class SnapshotReader:
         self._lock = threading.Lock()
         self._index: tantivy.Index | None = None
         self._seen: tuple[int, int, int] | None = None
+        self._searcher: tantivy.Searcher | None = None
         self._current: Snapshot | None = None
         self._interned: dict[Access, int] = {}
         self._reserve(0)
 
-    def current(self) -> Snapshot | None:
-        """The newest commit; None while there is no index yet."""
+    def searcher(self) -> tantivy.Searcher | None:
+        """Of the newest commit, without its vectors; None while there is no index yet."""
         with self._lock:
-            try:
-                stat = (self._folder / "meta.json").stat()
-            except FileNotFoundError:
-                self._reset()
+            return self._newest()
+
+    def current(self) -> Snapshot | None:
+        """The newest commit with its vectors; None while there is no index yet."""
+        with self._lock:
+            searcher = self._newest()
+            if searcher is None:
                 return None
-            identity = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-            if identity != self._seen:
+            if self._current is None or self._current.searcher is not searcher:
                 try:
-                    self._load()
+                    self._current = self._load(searcher)
                 except BaseException:
                     self._reset()  # half loaded: begin anew at the next call
                     raise
-                # Taken before the load: a commit in between only means that the next call loads again.
-                self._seen = identity
             return self._current
 
     def close(self) -> None:
@@ -108,16 +109,28 @@ class SnapshotReader:
             self._reset()
 
     def _reset(self) -> None:
-        self._index = self._seen = self._current = None
+        self._index = self._seen = self._searcher = self._current = None
         self._interned = {}
         self._reserve(0)
 
-    def _load(self) -> None:
-        if self._index is None:
-            self._index = register(tantivy.Index.open(str(self._folder)))
-            self._index.config_reader("manual")
-        self._index.reload()
-        searcher = self._index.searcher()
+    def _newest(self) -> tantivy.Searcher | None:
+        try:
+            stat = (self._folder / "meta.json").stat()
+        except FileNotFoundError:
+            self._reset()
+            return None
+        identity = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        if identity != self._seen:
+            if self._index is None:
+                self._index = register(tantivy.Index.open(str(self._folder)))
+                self._index.config_reader("manual")
+            self._index.reload()
+            self._searcher = self._index.searcher()
+            # Taken before the reload: a commit in between only means that the next call reloads.
+            self._seen = identity
+        return self._searcher
+
+    def _load(self, searcher: tantivy.Searcher) -> Snapshot:
         # With a query the counts leave out what is deleted; without one they would not.
         live = dict(searcher.terms_with_prefix("write", "", Query.all_query()))
         blocks = dict(self._current.blocks) if self._current else {}
@@ -134,9 +147,7 @@ class SnapshotReader:
         for start, count in blocks.values():
             alive[start : start + count] = True
         n = self._filled
-        self._current = Snapshot(
-            searcher, self._units[:n], self._rows[:n], self._access_of[:n], alive, self._access, blocks
-        )
+        return Snapshot(searcher, self._units[:n], self._rows[:n], self._access_of[:n], alive, self._access, blocks)
 
     def _reserve(self, capacity: int) -> None:
         self._filled = 0
