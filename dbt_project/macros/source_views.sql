@@ -1,0 +1,53 @@
+{#- One view a source table, over the Parquet files that satisfy its contract, in the contract's column types.
+
+    <ASKLINE_DBT_FOLDER>/sources.json, written by pipelines/transform/contracts.py before dbt starts, lists them:
+    {"encounters": [{"path": "/…/0.parquet", "columns": ["id", "start", …]}, …], …}
+
+    Each file is cast on its own: read_parquet(…, union_by_name = true) takes the type of one file for all, so that it
+    fails on a code that is a number in one file and a date in another. -#}
+{% macro create_source_views() %}
+  {% if execute and target.type == 'duckdb' %}
+    {% set listing = env_var('ASKLINE_DBT_FOLDER') ~ '/sources.json' %}
+    {% set found = fromjson(run_query("select content from read_text('" ~ quoted(listing) ~ "')").columns[0].values()[0]) %}
+    {% for source in graph.sources.values() %}
+      {% set relation = api.Relation.create(database=source.database, schema=source.schema, identifier=source.identifier) %}
+      {% if loop.first %}{% do adapter.create_schema(relation) %}{% endif %}
+      {% if source.name in found %}
+        {% do run_query('create or replace view ' ~ relation ~ ' as ' ~ source_query(source, found[source.name])) %}
+      {% else %}
+        {% do run_query('drop view if exists ' ~ relation) %}
+      {% endif %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}
+
+
+{#- A row that stands in several files (overlapping exports) counts as often as in the file that has it most often. -#}
+{% macro source_query(source, files) %}
+  {% set names = [] %}
+  {% for column in source.columns.values() %}{% do names.append(adapter.quote(column.name)) %}{% endfor %}
+  {% set names = names | join(', ') %}
+  {% if files | length == 1 %}
+    {{ return(file_query(source, files[0], none)) }}
+  {% endif %}
+  {% set parts = [] %}
+  {% for file in files %}{% do parts.append(file_query(source, file, names)) %}{% endfor %}
+  {{ return('select ' ~ names ~ ' from (' ~ parts | join(' union ') ~ ')') }}
+{% endmacro %}
+
+
+{% macro file_query(source, file, numbered_by) %}
+  {% set columns = [] %}
+  {% for column in source.columns.values() %}
+    {% set value = adapter.quote(column.name) if column.name in file.columns else 'null' %}
+    {% do columns.append('cast(' ~ value ~ ' as ' ~ column.data_type ~ ') as ' ~ adapter.quote(column.name)) %}
+  {% endfor %}
+  {% set query = 'select ' ~ columns | join(', ') ~ " from read_parquet('" ~ quoted(file.path) ~ "')" %}
+  {% if numbered_by %}
+    {% set query = 'select *, row_number() over (partition by ' ~ numbered_by ~ ') as copy_number from (' ~ query ~ ')' %}
+  {% endif %}
+  {{ return(query) }}
+{% endmacro %}
+
+
+{% macro quoted(text) %}{{ return(text | replace("'", "''")) }}{% endmacro %}
