@@ -102,6 +102,8 @@ class Walk:
         scope = Scope(ctes, outer)
         clause = node.args.get("from_")
         conditions: list[Any] = []
+        if not node.expressions:
+            refuse("syntax", "SELECT names no column.")
         if clause is not None:
             self.source(clause.this, scope, conditions)
         self.joins(node, scope, conditions)
@@ -139,7 +141,9 @@ class Walk:
         elif kind is exp.Subquery and type(node.this) is exp.Table:
             self.parts(node)
             first = len(scope.sources)
-            self.source(node.this, scope, conditions)
+            inner_conditions: list[Any] = []
+            self.source(node.this, scope, inner_conditions)
+            self.expressions(inner_conditions, scope)
             if node.args.get("alias") is not None:
                 inner = scope.sources[first:]
                 del scope.sources[first:]
@@ -161,10 +165,12 @@ class Walk:
         scope.sources.append(relation)
 
     def table(self, node: Any, scope: Scope) -> Relation:
-        self.parts(node)
         if not isinstance(node.this, exp.Identifier):
             refuse("function", "A function cannot stand in FROM; name a table.")
         name, schema = node.name, node.args.get("db")
+        if node.args.get("catalog") is not None:
+            self.no_table(f"{node.catalog}.{node.db}.{name}")
+        self.parts(node)
         self.version(node.args.get("version"))
         if schema is None and self.key(name) in scope.ctes:
             found = scope.ctes[self.key(name)]
@@ -292,7 +298,8 @@ class Walk:
                 refuse("function", f"{name} takes a length that is written as a number, at most {MAX_PADDING}.")
 
     def type(self, node: Any) -> None:
-        if node.this not in nodes.TYPES:
+        more = [value for part, value in node.args.items() if part not in ("this", "expressions") and value]
+        if node.this not in nodes.TYPES or more:
             refuse("type", "Casts go to numbers, text, boolean, date, time, timestamp or interval only.")
         for length in node.expressions:
             if type(length) is not exp.DataTypeParam or not (

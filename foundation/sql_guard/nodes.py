@@ -51,7 +51,6 @@ PARTS: dict[type[Any], frozenset[str]] = {
     exp.Interval: frozenset({"this", "unit"}),
     exp.Cast: frozenset({"this", "to"}),
     exp.TryCast: frozenset({"this", "to", "safe"}),
-    exp.DataType: frozenset({"this", "expressions"}),
     exp.Limit: frozenset({"expression"}),
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
     exp.LimitOptions: frozenset({"rows"}),

@@ -19,6 +19,8 @@ from foundation.sql_guard.nodes import UNITS, WORDS
 MAX_CHARACTERS = 20_000
 MAX_TOKENS = 4_000
 MAX_DEPTH = 50
+MAX_BRACKETS = 50
+"""sqlglot takes time quadratic in a chain of them."""
 
 CALL = "__call_"
 PARAMETER = "__parameter_"
@@ -85,6 +87,8 @@ def _check_shape(tokens: list[Token]) -> None:
         refuse("size", f"The statement has {len(tokens)} words and signs; at most {MAX_TOKENS} are taken.")
     if any(token.token_type == TokenType.SEMICOLON for token in tokens):
         refuse("one_statement", "Send exactly one statement: there is a semicolon in the middle.")
+    if sum(token.token_type == TokenType.L_BRACKET for token in tokens) > MAX_BRACKETS:
+        refuse("size", f"The statement has more than {MAX_BRACKETS} square brackets.")
     depth = 0
     for token in tokens:
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)

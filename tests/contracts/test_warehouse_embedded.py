@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foundation.adapters.embedded.warehouse import DuckDbWarehouse
+from foundation.adapters.embedded.warehouse import DuckDbWarehouse, locked_database
 from foundation.contracts.warehouse import Store, WarehouseContract
 from foundation.errors import QueryFailed, Unavailable
 from foundation.ports.warehouse import Warehouse
@@ -55,45 +56,74 @@ def unguarded(statement: str, *tables: str) -> GuardedSql:
     return GuardedSql(statement, "duckdb", tables, 10)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT * FROM read_text('{other}')",
-        "SELECT * FROM read_parquet('{other}')",
-        "SELECT * FROM '{other}'",
-        "SELECT * FROM glob('{folder}/*')",
-        "COPY t TO '{folder}/stolen.csv'",
-        "ATTACH '{folder}/x.db' AS x",
-        "EXPORT DATABASE '{folder}/dump'",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "SET enable_external_access = true",
-        "SET allowed_paths = ['/etc/passwd']",
-        "SET memory_limit = '100GB'",
-        "SET threads = 64",
-        "SET temp_directory = '{folder}'",
-        "RESET lock_configuration",
-        "SELECT * FROM leaked",
-    ],
-)
-def test_the_lock_holds_without_the_guard(
-    statement: str, warehouse: DuckDbWarehouse, store: Store, tmp_path: Path
-) -> None:
+FORBIDDEN = [
+    "SELECT * FROM read_text('{other}')",
+    "SELECT * FROM read_parquet('{other}')",
+    "SELECT * FROM '{other}'",
+    "SELECT * FROM glob('{folder}/*')",
+    "COPY main.t TO '{folder}/stolen.csv'",
+    "ATTACH '{folder}/x.db' AS x",
+    "EXPORT DATABASE '{folder}/dump'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET allowed_paths = ['/etc/passwd']",
+    "SET memory_limit = '100GB'",
+    "SET threads = 64",
+    "SET temp_directory = '{folder}'",
+    "RESET lock_configuration",
+    "SELECT * FROM leaked",
+]
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN)
+def test_the_lock_holds_without_the_guard(statement: str, store: Store, tmp_path: Path) -> None:
     leaked = pa.table({"a": [1]})  # a Python variable of this name must not become a table
-    table = store("t", leaked)
-    other = store("other", pa.table({"a": [2]}))
+    path = store("t", leaked).parquet_path
+    other = store("other", pa.table({"a": [2]})).parquet_path
     files = set(tmp_path.rglob("*"))
-    text = statement.format(other=other.parquet_path.replace("'", "''"), folder=tmp_path)
-    with pytest.raises(QueryFailed):
-        warehouse.query(unguarded(text, "t"), [table, other])
+    database = locked_database({"t": path}, memory_mb=128, threads=1)
+    assert database.execute("SELECT a FROM main.t").fetchall() == [(1,)]
+    with pytest.raises(duckdb.Error):
+        database.execute(statement.format(other=other.replace("'", "''"), folder=tmp_path)).fetchall()
+    database.close()
     assert set(tmp_path.rglob("*")) == files
 
 
-def test_what_one_query_makes_the_next_does_not_find(warehouse: DuckDbWarehouse, store: Store) -> None:
-    table = store("t", pa.table({"a": [1]}))
-    warehouse.query(unguarded("CREATE OR REPLACE TABLE main.left_behind AS SELECT 1 AS a", "t"), [table])
-    with pytest.raises(QueryFailed, match="left_behind"):
-        warehouse.query(unguarded("SELECT * FROM left_behind"), [])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *FORBIDDEN,
+        "CREATE TABLE main.left_behind AS SELECT 1 AS a",
+        "CREATE OR REPLACE VIEW main.t AS SELECT 5 AS a",
+        "SELECT 1; SELECT 2",
+        "COMMIT; CREATE TABLE main.left_behind (a int)",
+        "SET VARIABLE x = 1",
+        "PREPARE p AS SELECT 1",
+        "EXPLAIN SELECT 1",
+    ],
+)
+def test_the_adapter_runs_one_select_and_nothing_else(
+    statement: str, warehouse: DuckDbWarehouse, store: Store, tmp_path: Path
+) -> None:
+    table, other = store("t", pa.table({"a": [1]})), store("other", pa.table({"a": [2]}))
+    text = statement.format(other=other.parquet_path.replace("'", "''"), folder=tmp_path)
+    with pytest.raises(QueryFailed):
+        warehouse.query(unguarded(text, "t"), [table, other])
+    assert warehouse.query(unguarded("SELECT a FROM main.t", "t"), [table, other]).rows == ((1,),)
+
+
+def test_a_replaced_file_is_read_anew(warehouse: DuckDbWarehouse, store: Store) -> None:
+    sql = unguarded("SELECT * FROM main.t", "t")
+    assert warehouse.query(sql, [store("t", pa.table({"a": [1]}))]).rows == ((1,),)
+    assert warehouse.query(sql, [store("t", pa.table({"b": ["x", "y"]}))]).rows == (("x",), ("y",))
+
+
+def test_more_sets_of_tables_than_stay_open_still_answer(warehouse: DuckDbWarehouse, store: Store) -> None:
+    tables = [store(f"t{n}", pa.table({"a": [n]})) for n in range(12)]
+    for _ in range(2):
+        for n, table in enumerate(tables):
+            assert warehouse.query(unguarded(f"SELECT a FROM main.t{n}", f"t{n}"), [table]).rows == ((n,),)
 
 
 def test_a_query_that_needs_too_much_memory_fails_and_leaves_the_process_alive(store: Store) -> None:

@@ -31,7 +31,7 @@ _COLUMN_TYPES = {server: ours for ours, server in _SERVER_TYPES.items()}
 
 # What every role may call unless it is taken away, and no question needs: the guard refuses these by name already.
 _REVOKED = (
-    r"^(lo_.*|lo[a-z]+|pg_(try_)?advisory.*|pg_sleep.*|pg_notify|pg_logical_emit_message|set_config|.*_to_xml.*)$"
+    r"^(lo_.*|loread|lowrite|pg_(try_)?advisory.*|pg_sleep.*|pg_notify|pg_logical_emit_message|set_config|.*_to_xml.*)$"
 )
 
 
