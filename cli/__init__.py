@@ -1,0 +1,1 @@
+"""`askline`: starts the programs and speaks HTTP with them. It imports neither."""

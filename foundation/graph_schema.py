@@ -48,6 +48,7 @@ class GraphSchema(BaseModel):
     barriers: tuple[str, ...] = ()
     stop_concepts: frozenset[str] = frozenset()
     meaning_questions: tuple[str, ...] = ()
+    abbreviation_questions: tuple[str, ...] = ()
 
     @cached_property
     def filler(self) -> str:
@@ -74,7 +75,7 @@ class GraphSchema(BaseModel):
         text = pattern.replace("~ ", self.filler)
         for name in ("source", "target", "entity"):
             text = text.replace("{" + name + "}", rf"(?P<{name}><[\d,]+>)")
-        return re.compile(r"(?<!\S)" + text + ("" if pattern.endswith(" ") else r"(?=\s)"))
+        return re.compile(r"(?<!\S)" + text + ("" if pattern.endswith((" ", r"\Z")) else r"(?=\s)"))
 
 
 _MASK_TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
@@ -120,7 +121,13 @@ def load_graph_schema(path: Path) -> GraphSchema:
                 f"{path}: relation {name} names the unknown node type {sorted(unknown)[0]!r}.",
                 fix="Add it to node_types, or correct its spelling.",
             )
-        for pattern in (*relation.patterns, *(q.pattern for q in relation.questions), relation.cues):
+        for pattern in (
+            *schema.meaning_questions,
+            *schema.abbreviation_questions,
+            *relation.patterns,
+            *(q.pattern for q in relation.questions),
+            relation.cues,
+        ):
             try:
                 schema.compile(pattern)
             except re.error as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
+from foundation import ids
 from foundation.errors import ConfigurationError
 
 # A blank line, a word with its possessive, or one mark. Hyphens, apostrophes and white space part words and leave no
@@ -40,6 +41,15 @@ class Term:
     aliases: tuple[str, ...] = ()
 
 
+LOCAL = "text:"
+"""Prefix of ids of terms that no lexicon knows, only a text; what follows is the normalised name."""
+
+
+def node_id_of(term: Term) -> str:
+    """The graph node of a term: by the lexicon's id, or by the normalised name of what only a text knows."""
+    return ids.node_id(term.type, term.term_id.removeprefix(LOCAL))
+
+
 @dataclass(frozen=True, slots=True)
 class TermMatch:
     """text[start:end] names one of these terms; more than one id where the alias is ambiguous."""
@@ -52,9 +62,13 @@ class TermMatch:
 @lru_cache(maxsize=200_000)
 def _normal_word(word: str) -> str:
     """One spelling for one word: case, accents, possessive, British ae/oe/our/sulph, plural."""
-    word = unicodedata.normalize("NFKD", word).casefold()
-    word = "".join(_GREEK.get(c, c) for c in word if not unicodedata.combining(c))
-    word = re.sub(r"['’]s\Z", "", word)
+    if word.isascii():
+        word = word.lower()
+    else:
+        word = unicodedata.normalize("NFKD", word).casefold()
+        word = "".join(_GREEK.get(c, c) for c in word if not unicodedata.combining(c))
+    if word.endswith(("'s", "’s")):
+        word = word[:-2]
     if len(word) < 4 or not word.isalpha():
         return word
     word = word.replace("ae", "e").replace("oe", "e").replace("sulph", "sulf")
@@ -92,6 +106,8 @@ def normalise(name: str) -> str:
 
 def is_abbreviation(name: str) -> bool:
     """Short and mostly capitals (CKD, HbA1c, AIDS): means something else, or nothing, in lower case."""
+    if len(name) > 10:
+        return False
     letters = [c for c in name if c.isalpha()]
     upper = sum(c.isupper() for c in letters)
     return upper >= 2 and len(letters) <= 5 and len(letters) - upper <= 2

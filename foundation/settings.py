@@ -89,6 +89,7 @@ class ParsingSettings(_Group):
     workers: int = Field(2, ge=1, description="Parser processes.")
     timeout_s: float = Field(120, gt=0, description="Longest time that one file may take to parse, in seconds.")
     memory_mb: int = Field(2048, ge=256, description="Most memory that a parser process may take, in MB.")
+    max_output_mb: int = Field(4096, ge=1, description="Largest file that a parser process may write, in MB.")
     max_text_mb: int = Field(50, ge=1, description="Longest text that one file may give, in MB.")
 
 

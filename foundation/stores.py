@@ -14,6 +14,9 @@ from foundation.adapters.embedded.catalog import RegistryCatalog
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.adapters.embedded.graph import PostgresGraph
 from foundation.adapters.embedded.objects import LocalObjects
+from foundation.adapters.embedded.relational import PostgresRelational
+from foundation.adapters.embedded.search import EmbeddedSearchIndex
+from foundation.adapters.embedded.warehouse import DuckDbWarehouse
 from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
 from foundation.errors import ConfigurationError, Unavailable
@@ -72,17 +75,21 @@ class Stores:
     @cached_property
     def search(self) -> SearchIndex:
         self._embedded("search")
-        raise NotImplementedError
+        model = self.embedder
+        name = f"{model.model}-{model.revision[:12]}-{model.dimension}"
+        return EmbeddedSearchIndex(self.settings.folder / "search", name, model.dimension)
 
     @cached_property
     def relational(self) -> Relational:
         self._embedded("relational")
-        raise NotImplementedError
+        relational = PostgresRelational(self.database_url, timeout_seconds=self.settings.query.statement_timeout_s)
+        relational.prepare()
+        return relational
 
     @cached_property
     def warehouse(self) -> Warehouse:
         self._embedded("warehouse")
-        raise NotImplementedError
+        return DuckDbWarehouse(locate=self.derived.local_path, timeout_seconds=self.settings.query.statement_timeout_s)
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -131,6 +131,8 @@ class Column:
     maximum: str | None = None
     samples: tuple[str, ...] = ()
     """Up to 50 of the most frequent values of a column with few distinct values, else a few examples."""
+    description: str | None = None
+    """What the column holds, where somebody has written it down (the columns of marts)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
+from foundation.publication import show_tables
 from foundation.registry import claims
 from foundation.registry.database import transaction
-from foundation.registry.datasets import datasets_of
 from foundation.registry.documents import active_access
 from foundation.registry.stages import forget_stage
 from foundation.stores import Stores
@@ -21,22 +19,10 @@ def activate(stores: Stores, run_id: str, version: ClaimedVersion, required: Seq
         replaced = claims.activate_if_complete(connection, run_id, version, required)
         if replaced is None:
             return False
-        _publish_tables(connection, stores, version.version_id, replaced)
+        show_tables(connection, stores.relational, version.version_id, replaced or None)
     if replaced and replaced != version.version_id:
         _retire(stores, replaced)
     return True
-
-
-def _publish_tables(connection: Connection, stores: Stores, version_id: str, replaced: str) -> None:
-    """Show the tables of the new version under data.<name> and take away those that only the old one had."""
-    new = {row["table_name"]: row["postgres_table"] for row in datasets_of(connection, version_id)}
-    old = {row["table_name"] for row in datasets_of(connection, replaced)} if replaced else set()
-    for name, physical in new.items():
-        for statement in stores.relational.publish_statements(name, physical):
-            connection.exec_driver_sql(statement)
-    for name in sorted(old - set(new)):
-        for statement in stores.relational.unpublish_statements(name):
-            connection.exec_driver_sql(statement)
 
 
 def _retire(stores: Stores, version_id: str) -> None:

@@ -82,7 +82,7 @@ def run_stage(
     context: dg.AssetExecutionContext, stores: Stores, stage: Stage, versions: Sequence[ClaimedVersion], work: Work
 ) -> StageReport:
     """Take the versions of the run through one stage."""
-    run_id, report = context.run_id, StageReport()
+    run_id, report = context.run.run_id, StageReport()
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
     todo = []
@@ -126,7 +126,7 @@ def _record(
     if isinstance(outcome.result, Exception):
         error = _reason(outcome.result, version, stage)
         with transaction(stores.engine) as connection:
-            claims.fail(connection, context.run_id, version, stage, error)
+            claims.fail(connection, context.run.run_id, version, stage, error)
         report.failed.append(outcome)
         context.log.warning(f"{version.document_id}: {stage} failed with {error.code}")
         if error.code == StageFailed.code:
@@ -137,7 +137,7 @@ def _record(
     with transaction(stores.engine) as connection:
         stages.finish_stage(
             connection,
-            context.run_id,
+            context.run.run_id,
             version,
             stage,
             code_version=code,
@@ -145,7 +145,7 @@ def _record(
             counts=outcome.result,
         )
     report.done.append(outcome)
-    report.activated += activate(stores, context.run_id, version, COMPLETE)
+    report.activated += activate(stores, context.run.run_id, version, COMPLETE)
 
 
 def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineError:

@@ -5,20 +5,19 @@ Raise a number when the same input would give other output; the nightly re-index
 
 from __future__ import annotations
 
-from foundation.media_type import kind_of
-
 from foundation.domain import Domain
+from foundation.media_type import kind_of
 from foundation.ports.embeddings import Embedder
 from foundation.types import ClaimedVersion, Stage
+from pipelines.chunking import CHUNKER
+from pipelines.extraction.extract import EXTRACTOR
+from pipelines.parsing.dispatch import PARSERS
 
 RAW = "raw/1"
-PARSERS = {"pdf": "pdf/1", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
 TABLE_TEXT = "table-text/1"
-CHUNKER = "sentences/1"
 INDEX = "index/1"
 COPIES = "copies/1"
 LINKS = "links/1"
-GRAPH = "graph/1"
 
 
 def is_table(version: ClaimedVersion) -> bool:
@@ -50,6 +49,6 @@ def code_version(stage: Stage, version: ClaimedVersion, embedder: Embedder, doma
         Stage.CHUNKS: chunks,
         Stage.EMBEDDINGS: embeddings,
         Stage.SEARCH_INDEX: f"{embeddings}+{INDEX}",
-        Stage.GRAPH_NODES: f"{chunks}+{GRAPH}+{domain.name}",
-        Stage.GRAPH_EDGES: f"{chunks}+{GRAPH}+{domain.name}",
+        Stage.GRAPH_NODES: f"{chunks}+{EXTRACTOR}+{domain.name}",
+        Stage.GRAPH_EDGES: f"{chunks}+{EXTRACTOR}+{domain.name}",
     }[stage]

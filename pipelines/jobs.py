@@ -1,7 +1,5 @@
 """The jobs: ingest and reindex over the assets of a day, transform (dbt), erase, reconcile, retention."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -10,7 +8,7 @@ from foundation.errors import AsklineError
 from foundation.registry.database import transaction
 from foundation.registry.erasures import give_up, open_erasures
 from pipelines.assets import INGEST_ASSETS
-from pipelines.assets.dbt import DBT_ASSETS
+from pipelines.assets.dbt import dbt_models
 from pipelines.erasure import erase
 from pipelines.partitions import ARRIVAL_DAYS
 from pipelines.reconcile import reconcile
@@ -32,7 +30,7 @@ reindex_job = dg.define_asset_job(
     description="A day again: only what is stale is redone; with the tag askline/force=true everything is.",
 )
 transform_job = dg.define_asset_job(
-    "transform", selection=dg.AssetSelection.assets(*DBT_ASSETS), description="dbt: staging, marts and their tests."
+    "transform", selection=dg.AssetSelection.assets(dbt_models), description="dbt: staging, marts and their tests."
 )
 
 

@@ -116,9 +116,8 @@ def withdraw_marts(stores: Stores, names: Iterable[str]) -> list[str]:
     ids = {mart_id(name): name for name in names}
     with transaction(stores.engine) as connection:
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        published = set(
-            connection.execute(select(datasets.c.dataset_id).where(datasets.c.dataset_id.in_(ids))).scalars()
-        )
+        rows = connection.execute(select(datasets.c.dataset_id).where(datasets.c.dataset_id.in_(ids)))
+        published: set[str] = set(rows.scalars())
         remove_datasets(connection, sorted(published))
     purge_superseded(stores)
     return sorted(ids[found] for found in published)
@@ -143,7 +142,8 @@ def purge_superseded(stores: Stores, *, older_than_s: float = SUPERSEDED_S) -> i
     purged = 0
     with transaction(stores.engine) as connection:
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        published = set(connection.execute(select(datasets.c.parquet_key).where(datasets.c.kind == "mart")).scalars())
+        current = connection.execute(select(datasets.c.parquet_key).where(datasets.c.kind == "mart"))
+        published: set[str] = set(current.scalars())
         by_mart: dict[str, list[tuple[datetime, str]]] = {}
         for found in stores.derived.current(_PREFIX):
             by_mart.setdefault(found.key.split("/")[1], []).append((found.stored_at, found.key))
@@ -178,10 +178,8 @@ def _wanted(connection: Connection) -> dict[str, set[tuple[str, str]]]:
 
 
 def _published(connection: Connection) -> dict[str, set[tuple[str, str]]]:
-    found: dict[str, set[tuple[str, str]]] = {
-        dataset_id: set()
-        for dataset_id in connection.execute(select(datasets.c.dataset_id).where(datasets.c.kind == "mart")).scalars()
-    }
+    published = connection.execute(select(datasets.c.dataset_id).where(datasets.c.kind == "mart"))
+    found: dict[str, set[tuple[str, str]]] = {row.dataset_id: set() for row in published}
     for row in connection.execute(select(mart_sources)):
         found[row.mart_id].add((row.dataset_id, row.version_id))
     return found
@@ -190,13 +188,14 @@ def _published(connection: Connection) -> dict[str, set[tuple[str, str]]]:
 def _all_active(connection: Connection, versions: set[str]) -> bool:
     """Whether living documents answer from all of these. Holds them so until the transaction ends: an erasure that
     comes later finds the publication, one that came before is seen here."""
-    active = connection.execute(
+    rows = connection.execute(
         select(documents.c.active_version)
         .where(documents.c.active_version.in_(versions), documents.c.deleted_at.is_(None))
         .order_by(documents.c.document_id)
         .with_for_update(read=True)
-    ).scalars()
-    return versions <= set(active)
+    )
+    active: set[str] = set(rows.scalars())
+    return versions <= active
 
 
 def _table_name(connection: Connection, name: str) -> str:

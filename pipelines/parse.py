@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from foundation.media_type import kind_of
-
 from foundation.errors import Unavailable
+from foundation.media_type import kind_of
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion
 from pipelines.batch import Counts, Outcome
@@ -34,6 +33,7 @@ def parse_files(
                 memory_mb=limits.memory_mb,
                 timeout_s=limits.timeout_s,
                 max_text_mb=limits.max_text_mb,
+                max_output_mb=limits.max_output_mb,
             )
         )
         items = []

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from foundation.errors import AsklineError, ConfigurationError
 from foundation.media_type import detect_file
 from foundation.names import safe_name
-
-from foundation.errors import AsklineError, ConfigurationError
+from foundation.publication import hide_tables
 from foundation.registry.database import transaction
 from foundation.registry.documents import live_keys
 from foundation.registry.erasures import erase_document, keys_in_erasure
@@ -43,12 +43,18 @@ def reconcile(stores: Stores) -> Reconciled:
             report.arrived += _arrive(stores, version)
     for key, (document_id, _) in known.items():
         if key not in seen and not stores.landing.exists(key):
-            with transaction(stores.engine) as connection:
-                lock_key(connection, key)
-                if not stores.landing.exists(key):
-                    erase_document(connection, document_id, "landing folder")
-                    report.deleted += 1
+            report.deleted += _removed(stores, key, document_id)
     return report
+
+
+def _removed(stores: Stores, key: str, document_id: str) -> int:
+    with transaction(stores.engine) as connection:
+        lock_key(connection, key)
+        if stores.landing.exists(key):
+            return 0
+        version = erase_document(connection, document_id, "landing folder").active_version
+        hide_tables(connection, stores.relational, version)
+    return 1
 
 
 def signature(folder: Path) -> str:

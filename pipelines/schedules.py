@@ -1,7 +1,5 @@
 """Nightly work: re-index of what is stale, a reconciling scan, retention."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg

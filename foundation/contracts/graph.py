@@ -54,7 +54,8 @@ SYMPTOM = edge(NUMBNESS, "symptom_of", NEUROPATHY)
 
 
 def write(graph: GraphStore, version_id: str, nodes: Sequence[Node], edges: Sequence[Edge] = ()) -> None:
-    graph.write_version(version_id, nodes, edges, [seen(version_id, s) for s in (*nodes, *edges)])
+    mentions = [seen(version_id, n) for n in nodes] + [seen(version_id, e) for e in edges]
+    graph.write_version(version_id, nodes, edges, mentions)
 
 
 class GraphStoreContract:
@@ -82,7 +83,8 @@ class GraphStoreContract:
     def test_an_exact_name_comes_before_a_longer_one(self, graph: GraphStore, corpus: Corpus) -> None:
         corpus.add("v1")
         write(graph, "v1", [node("asthma in children"), node("asthma"), node("acute asthma")])
-        assert graph.find_nodes(ANN, ["asthma"], limit=2)[0].name == "asthma"
+        assert [n.name for n in graph.find_nodes(ANN, ["asthma"], limit=2)] == ["asthma", "acute asthma"]
+        assert [n.name for n in graph.find_nodes(ANN, ["asthma", "acute"], exact=True)] == ["asthma"]
         assert [n.name for n in graph.search_nodes(ANN, "asth", None)] == [
             "asthma",
             "acute asthma",
@@ -106,6 +108,8 @@ class GraphStoreContract:
             assert len(edges) == hops
         assert names[0] == {"metformin", "diabetes"}
         assert names[2] == {"metformin", "diabetes", "neuropathy", "numbness"}
+        only_treats = chain.neighbourhood(ANN, [METFORMIN.node_id], hops=3, types=["treats"])
+        assert only_treats[1] == [TREATS]
         with pytest.raises(InvalidInput):
             chain.neighbourhood(ANN, [METFORMIN.node_id], hops=4)
 

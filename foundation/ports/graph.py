@@ -20,8 +20,10 @@ class GraphStore(Protocol):
     def delete_versions(self, version_ids: Sequence[str]) -> int:
         """Remove their mentions, then nodes and edges that no mention holds any more. Returns mentions removed."""
 
-    def find_nodes(self, principal: Principal, names: Sequence[str], limit: int = 10) -> list[Node]:
-        """Nodes by normalised name or alias, best match first."""
+    def find_nodes(
+        self, principal: Principal, names: Sequence[str], limit: int = 10, *, exact: bool = False
+    ) -> list[Node]:
+        """Nodes by normalised name or alias, then (unless `exact`) those with a word that starts so; best first."""
 
     def search_nodes(
         self, principal: Principal, text: str | None, node_type: str | None, limit: int = 50
@@ -32,10 +34,19 @@ class GraphStore(Protocol):
         """NotFound when nothing that the principal may see mentions it."""
 
     def neighbourhood(
-        self, principal: Principal, node_ids: Sequence[str], hops: int = 1, limit: int = 500
+        self,
+        principal: Principal,
+        node_ids: Sequence[str],
+        hops: int = 1,
+        limit: int = 500,
+        *,
+        types: Sequence[str] | None = None,
     ) -> tuple[list[Node], list[Edge]]:
-        """Nodes and edges within `hops` (1 to 3) of these nodes: at most `limit` edges, nearest first, then those with
-        most evidence. Ids that the principal may not see are passed over."""
+        """Nodes and edges (of these types) within `hops` (1 to 3) of these nodes; unseen ids are passed over.
+
+        At most `limit` edges: nearest first, then those with most evidence. The nodes are the ends of these edges, and
+        those that were asked for.
+        """
 
     def evidence(
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_, select, tuple_, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.errors import AsklineError, StageFailed
@@ -82,7 +83,12 @@ def claim(
         .subquery()
     )
     # Of several documents with the same bytes the first goes ahead; the others then find its artefacts.
-    first = select(pending).distinct(pending.c.version_id).order_by(pending.c.version_id, pending.c.place).subquery()
+    first = (
+        select(pending)
+        .ext(distinct_on(pending.c.version_id))
+        .order_by(pending.c.version_id, pending.c.place)
+        .subquery()
+    )
     taken = connection.execute(select(first).order_by(first.c.place).limit(limit)).all()
     if not taken:
         return []

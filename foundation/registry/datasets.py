@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, insert, not_, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.access import may_see, visible_documents
@@ -106,7 +107,7 @@ def visible_tables(connection: Connection, principal: Principal, name: str | Non
     tables: list[TableInfo] = []
     uploads = (
         select(datasets, documents.c.document_id, documents.c.file_name)
-        .distinct(datasets.c.dataset_id)
+        .ext(distinct_on(datasets.c.dataset_id))
         .join(documents, documents.c.active_version == datasets.c.version_id)
         .where(visible_documents(principal), datasets.c.postgres_table.is_not(None))
         .order_by(datasets.c.dataset_id, documents.c.created_at)
@@ -166,7 +167,7 @@ def active_datasets(connection: Connection) -> Sequence[RowMapping]:
     return (
         connection.execute(
             select(datasets, documents.c.file_name)
-            .distinct(datasets.c.dataset_id)
+            .ext(distinct_on(datasets.c.dataset_id))
             .join(documents, documents.c.active_version == datasets.c.version_id)
             .where(documents.c.deleted_at.is_(None))
             .order_by(datasets.c.dataset_id, documents.c.created_at)
@@ -188,13 +189,33 @@ def marts_using(connection: Connection, version_ids: Sequence[str]) -> Sequence[
     return (
         connection.execute(
             select(datasets)
-            .distinct(datasets.c.dataset_id)
+            .ext(distinct_on(datasets.c.dataset_id))
             .join(mart_sources, mart_sources.c.mart_id == datasets.c.dataset_id)
             .where(mart_sources.c.version_id.in_(version_ids))
         )
         .mappings()
         .all()
     )
+
+
+def sources_of_mart(connection: Connection, mart_id: str) -> list[dict[str, Any]]:
+    """The uploads that a mart was built from: dataset, table, columns, row count, version and a living document."""
+    rows = (
+        connection.execute(
+            select(datasets, documents.c.document_id)
+            .ext(distinct_on(datasets.c.dataset_id))
+            .join(mart_sources, mart_sources.c.dataset_id == datasets.c.dataset_id)
+            .outerjoin(
+                documents,
+                and_(documents.c.active_version == datasets.c.version_id, documents.c.deleted_at.is_(None)),
+            )
+            .where(mart_sources.c.mart_id == mart_id)
+            .order_by(datasets.c.dataset_id, documents.c.created_at)
+        )
+        .mappings()
+        .all()
+    )
+    return [{**row, "columns": tuple(column_from_json(c) for c in row["columns"])} for row in rows]
 
 
 def remove_datasets(connection: Connection, dataset_ids: Sequence[str]) -> int:

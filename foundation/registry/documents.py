@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select, true, update
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from foundation.access import may_see
 from foundation.errors import NotFound
@@ -174,7 +175,7 @@ def cited_documents(
         clauses.append(documents.c.document_id.in_(within))
     rows = connection.execute(
         select(documents)
-        .distinct(documents.c.active_version)
+        .ext(distinct_on(documents.c.active_version))
         .where(*clauses)
         .order_by(documents.c.active_version, documents.c.created_at)
     ).mappings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ARRAY, Connection, RowMapping, Text, cast, delete, func, insert, select, update
@@ -16,8 +17,15 @@ from foundation.registry.tables import chunks, document_versions, documents, era
 from foundation.types import Principal
 
 
-def request_erasure(connection: Connection, principal: Principal, document_id: str) -> str:
-    """Mark the document deleted and ask for its erasure; returns the erasure's id. NotFound."""
+@dataclass(frozen=True, slots=True)
+class Requested:
+    erasure_id: str
+    active_version: str | None
+    """The version that answered until now."""
+
+
+def request_erasure(connection: Connection, principal: Principal, document_id: str) -> Requested:
+    """Mark the document deleted and ask for its erasure. NotFound."""
     document = connection.execute(
         select(documents)
         .where(documents.c.document_id == document_id, documents.c.deleted_at.is_(None), may_see(principal))
@@ -28,7 +36,7 @@ def request_erasure(connection: Connection, principal: Principal, document_id: s
     return erase_document(connection, document.document_id, principal.name)
 
 
-def erase_document(connection: Connection, document_id: str, requested_by: str) -> str:
+def erase_document(connection: Connection, document_id: str, requested_by: str) -> Requested:
     """The same for whoever has decided it already (the reconciling scan); the document exists and lives."""
     document = connection.execute(
         select(documents).where(documents.c.document_id == document_id).with_for_update()
@@ -54,7 +62,7 @@ def erase_document(connection: Connection, document_id: str, requested_by: str) 
         )
     )
     record(connection, requested_by, "delete", document_id, {"erasure_id": erasure_id, "versions": list(versions)})
-    return erasure_id
+    return Requested(erasure_id, document.active_version)
 
 
 def get_erasure(connection: Connection, principal: Principal, erasure_id: str) -> RowMapping:

@@ -1,16 +1,18 @@
 """SQL safety by an allow-list over sqlglot's tree: str → GuardedSql. docs/security.md names the rules.
 
 What runs is never the text that came in: it is the tree, checked node by node, written out again with every name
-quoted, every table in its schema, comments gone and a LIMIT set. The engines below have limits of their own.
+quoted, every table in its schema, comments gone and a LIMIT set; and that text, read again, gives itself. The engines below have limits of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from foundation.errors import SqlRefused
 from foundation.sql_guard import text
 from foundation.sql_guard.functions import Dialect
 from foundation.sql_guard.names import Walk
@@ -36,21 +38,52 @@ def guard(
     """
     if limit < 1:
         raise ValueError("limit must be at least 1")
+    text.check_length(statement)
     try:
-        tree, count = text.read(statement, dialect)
-        if count != len(parameters):
-            text.refuse("parameters", f"The statement has {count} parameters; {len(parameters)} values came with it.")
-        if type(tree) not in ROOTS:
-            text.refuse("select_only", "Only SELECT and WITH … SELECT may run.")
-        tree = text.prepare(tree, dialect)
-        walk = Walk(dialect, tables)
-        walk.query(tree, {}, None)
-        _set_limit(tree, limit + 1)
-        rendered, order = text.render(tree, dialect)
+        first = _pass(statement, dialect, tables, limit)
+        if first.parameter_count != len(parameters):
+            text.refuse(
+                "parameters",
+                f"The statement has {first.parameter_count} parameters; {len(parameters)} values came with it.",
+            )
+        _check_stable(first.text, dialect, tables, limit)
     except RecursionError:
         text.refuse("size", "The statement is nested too deeply.")
-    values = tuple(parameters[number - 1] for number in order) if dialect == "athena" else tuple(parameters)
-    return GuardedSql(rendered, dialect, tuple(walk.used), limit, values)
+    values = tuple(parameters[number - 1] for number in first.order) if dialect == "athena" else tuple(parameters)
+    return GuardedSql(first.text, dialect, first.tables, limit, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    text: str
+    order: tuple[int, ...]
+    parameter_count: int
+    tables: tuple[str, ...]
+
+
+def _pass(statement: str, dialect: Dialect, tables: Mapping[str, Sequence[str]], limit: int) -> _Passed:
+    tree, count = text.read(statement, dialect)
+    if type(tree) not in ROOTS:
+        text.refuse("select_only", "Only SELECT and WITH … SELECT may run.")
+    tree = text.prepare(tree, dialect)
+    walk = Walk(dialect, tables)
+    walk.query(tree, {}, None)
+    _set_limit(tree, limit + 1)
+    rendered, order = text.render(tree, dialect)
+    return _Passed(rendered, order, count, tuple(walk.used))
+
+
+def _check_stable(rendered: str, dialect: Dialect, tables: Mapping[str, Sequence[str]], limit: int) -> None:
+    """What was written out must read as what was checked: sqlglot writes some odd trees as something else."""
+    try:
+        again = _pass(rendered, dialect, tables, limit).text
+    except SqlRefused as error:
+        raise SqlRefused(_UNSTABLE, rule="syntax") from error
+    if again != rendered:
+        text.refuse("syntax", _UNSTABLE)
+
+
+_UNSTABLE = "The statement can be read in more than one way; write it more plainly."
 
 
 def _set_limit(tree: Any, rows: int) -> None:

@@ -31,19 +31,19 @@ _POSTGRES = """
     to_date to_timestamp to_number regexp_match regexp_like regexp_count regexp_substr regexp_instr string_agg every
     percentile_cont percentile_disc mode any_value age date_part date_bin make_date make_interval make_timestamp
     justify_days justify_hours justify_interval isfinite clock_timestamp statement_timestamp transaction_timestamp
-    num_nulls num_nonnulls md5 gen_random_uuid overlaps
+    num_nulls num_nonnulls date md5 gen_random_uuid overlaps
 """
 
 _DUCKDB = """
     trunc left right instr contains prefix suffix starts_with ends_with ascii unicode len strlen ucase lcase if ifnull
     string_agg listagg group_concat regexp_matches regexp_extract regexp_full_match strip_accents levenshtein
     damerau_levenshtein jaccard jaro_similarity jaro_winkler_similarity hamming
-    median mode quantile quantile_cont quantile_disc percentile_cont percentile_disc approx_quantile
+    mean median mode quantile quantile_cont quantile_disc percentile_cont percentile_disc approx_quantile
     approx_count_distinct any_value first last arbitrary arg_max arg_min max_by min_by count_if countif mad skewness
     kurtosis entropy product geomean favg fsum logical_and logical_or
-    strftime strptime try_strptime date date_part datepart date_diff datediff date_sub datesub date_add age today
+    strftime strptime try_strptime date date_part datepart datetrunc date_diff datediff date_sub datesub date_add age today
     make_date make_timestamp last_day year quarter month week weekofyear yearweek isoyear day dayofmonth dayofweek
-    isodow dayofyear hour minute second decade century era epoch epoch_ms dayname monthname time_bucket to_timestamp
+    isodow dayofyear hour minute second decade century era epoch epoch_ms dayname monthname weekday time_bucket to_timestamp
     to_years to_months to_weeks to_days to_hours to_minutes to_seconds julian isnan isinf isfinite md5 uuid
     gen_random_uuid try_cast even gcd lcm fdiv fmod
 """

@@ -106,6 +106,11 @@ class Walk:
             refuse("syntax", "SELECT names no column.")
         if clause is not None:
             self.source(clause.this, scope, conditions)
+        elif node.args.get("joins"):
+            refuse("clause", "JOIN needs a FROM before it.")  # sqlglot would write the table among the columns
+        distinct = node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None and self.dialect == "athena":
+            refuse("clause", "Athena has no DISTINCT ON; use row_number() in a derived table.")
         self.joins(node, scope, conditions)
         self.expressions(conditions, scope)
         columns: list[tuple[str, int]] = []

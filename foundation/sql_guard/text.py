@@ -42,10 +42,13 @@ def engine(dialect: Dialect) -> SqlglotDialect:
     return SqlglotDialect.get_or_raise("trino" if dialect == "athena" else dialect)
 
 
-def read(statement: str, dialect: Dialect) -> tuple[exp.Expr, int]:
-    """The tree of the one statement, and the highest parameter number. Calls of listed functions are Anonymous."""
+def check_length(statement: str) -> None:
     if len(statement) > MAX_CHARACTERS:
         refuse("size", f"The statement has {len(statement)} characters; at most {MAX_CHARACTERS} are taken.")
+
+
+def read(statement: str, dialect: Dialect) -> tuple[exp.Expr, int]:
+    """The tree of the one statement, and the highest parameter number. Calls of listed functions are Anonymous."""
     if "\0" in statement or any("\ud800" <= c <= "\udfff" for c in statement):
         refuse("string", "The statement holds a character that no engine takes (NUL or half a surrogate pair).")
     if CALL in statement.lower() or PARAMETER in statement.lower():

@@ -1,7 +1,5 @@
 """chunks and embeddings: retrievable spans within the model's token limit, and their vectors."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -44,7 +42,7 @@ CHUNK_COLUMNS = (
 )
 def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.CHUNKS, versions, one_by_one(lambda version: _chunk(at, version)))
     return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=CHUNKER)
 
@@ -69,7 +67,7 @@ def _chunk(stores: Stores, version: ClaimedVersion) -> Counts:
 )
 def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.EMBEDDINGS, versions, lambda todo: _embed(at, todo))
     seconds = sum(o.seconds for o in report.done)
     columns = (

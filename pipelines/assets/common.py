@@ -1,7 +1,5 @@
 """What the assets of a version's stages share: partition, owners, metadata with links."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

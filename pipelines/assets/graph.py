@@ -1,7 +1,5 @@
 """graph_nodes and graph_edges: entities and typed relations, each with the chunk and span that proves it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dagster as dg
@@ -25,7 +23,7 @@ from pipelines.resources import StoresResource
 )
 def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.GRAPH_NODES, versions, one_by_one(lambda version: _nodes(at, version)))
     columns = (
         ("node_id", "text", "Derived from type and canonical name"),
@@ -56,7 +54,7 @@ def _nodes(stores: Stores, version: ClaimedVersion) -> Counts:
 )
 def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.GRAPH_EDGES, versions, one_by_one(lambda version: _edges(at, version)))
     columns = (
         ("source_id", "text", "Node"),

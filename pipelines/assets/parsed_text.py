@@ -1,7 +1,5 @@
 """parsed_text: the text of each version with its elements and word boxes; every citation is a span of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -41,7 +39,7 @@ COLUMNS = (
 )
 def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.PARSED_TEXT, versions, lambda todo: _parse(at, todo))
     totals = {"pages": "pages", "elements": "elements", "characters": "characters", "warnings": "warnings"}
     return result(report, totals, columns=COLUMNS)

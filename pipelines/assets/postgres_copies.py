@@ -1,7 +1,5 @@
 """postgres_copies: each typed table as a Postgres table, for row-level and fresh questions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dagster as dg
@@ -27,7 +25,7 @@ from pipelines.resources import StoresResource
 )
 def postgres_copies(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.POSTGRES_COPIES, versions, one_by_one(lambda version: _copy(at, version)))
     return result(report, {"copies": "copies", "dagster/row_count": "copied_rows"})
 

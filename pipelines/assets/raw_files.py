@@ -1,16 +1,14 @@
 """raw_files: which versions this run works on, and that the landing bytes are what the registry says."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Literal
 
 import dagster as dg
-from foundation.media_type import detect_file
 
 from foundation.errors import DamagedFile, NotFound, UnsupportedFile
+from foundation.media_type import detect_file
 from foundation.registry import claims
 from foundation.registry.database import transaction
 from foundation.stores import Stores
@@ -66,7 +64,7 @@ def _claim(context: dg.AssetExecutionContext, stores: Stores, config: RawFilesCo
     with transaction(stores.engine) as connection:
         claims.claim(
             connection,
-            context.run_id,
+            context.run.run_id,
             day,
             shard=shard,
             limit=ingestion.batch_size,
@@ -74,8 +72,12 @@ def _claim(context: dg.AssetExecutionContext, stores: Stores, config: RawFilesCo
         )
         if config.scope == "day":
             keys = claims.living_versions(connection, day, shard)
-            claims.add_to_batch(connection, context.run_id, day, keys, shard)
-    return versions_of_run(stores, context.run_id, day) if config.scope == "day" else _batch(stores, context.run_id)
+            claims.add_to_batch(connection, context.run.run_id, day, keys, shard)
+    return (
+        versions_of_run(stores, context.run.run_id, day)
+        if config.scope == "day"
+        else _batch(stores, context.run.run_id)
+    )
 
 
 def _batch(stores: Stores, run_id: str) -> list[ClaimedVersion]:

@@ -1,7 +1,5 @@
 """search_index: what makes a chunk retrievable by words and by meaning, under its document's ACL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dagster as dg
@@ -27,7 +25,7 @@ from pipelines.resources import StoresResource
 )
 def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.SEARCH_INDEX, versions, one_by_one(lambda version: _index(at, version)))
     # The same bytes under another name are indexed already; only who may find them has changed.
     for version in versions:

@@ -1,7 +1,5 @@
 """structured_tables and table_links: typed Parquet, the catalog, and the stored tie to the version."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,7 +32,7 @@ from pipelines.resources import StoresResource
 )
 def structured_tables(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.STRUCTURED_TABLES, versions, lambda todo: _parse_tables(at, todo))
     shown = [column for outcome in report.done for column in _schema(outcome)][:200]
     return result(report, {"tables": "tables", "dagster/row_count": "rows"}, columns=shown)
@@ -106,8 +104,8 @@ def _schema(outcome: Outcome) -> Iterable[tuple[str, str, str]]:
 )
 def table_links(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
-    versions = versions_of_run(at, context.run_id, day_of(context))
-    work = one_by_one(lambda version: _link(at, version, context.run_id))
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
+    work = one_by_one(lambda version: _link(at, version, context.run.run_id))
     report = run_stage(context, at, Stage.TABLE_LINKS, versions, work)
     columns = (
         ("version_id", "text", "sha256 of the file"),

@@ -1,7 +1,5 @@
 """The checks of the ingest assets, each over all versions of the partition's day."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dagster as dg

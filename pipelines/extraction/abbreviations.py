@@ -47,7 +47,7 @@ def _best_long_form(short: str, candidate: str) -> int | None:
         if at < 0:
             return None
         at -= 1
-    return candidate.rfind(" ", 0, at + 2) + 1
+    return max((m.end() for m in re.finditer(r"\s", candidate[: at + 2])), default=0)
 
 
 def find(text: str) -> list[Definition]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foundation.graph_schema import GraphSchema
-from foundation.lexicon import Lexicon, Term, TermMatch, normalise
+from foundation.lexicon import LOCAL, Lexicon, Term, TermMatch, normalise
 from foundation.types import Chunk
 from pipelines.extraction import abbreviations
-
-LOCAL = "text:"
-"""Prefix of ids of terms that only the text knows; what follows is the normalised name."""
+from pipelines.extraction.abbreviations import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,56 +23,70 @@ class Entity:
 
 
 def local_term(name: str, type_: str, aliases: tuple[str, ...] = ()) -> Term:
-    return Term(LOCAL + normalise(name), type_, name, aliases=aliases)
+    return Term(LOCAL + normalise(name), type_, " ".join(name.split()), aliases=aliases)
 
 
-def defined_terms(chunks: Sequence[Chunk], lexicon: Lexicon, schema: GraphSchema) -> Lexicon:
-    """What the version's own definitions say: the long form's term with the short form as a further alias."""
-    terms: dict[str, Term] = {}
-    for chunk in chunks:
-        for definition in abbreviations.find(chunk.text):
-            matches = lexicon.find(definition.long)
-            # The long form names a known term when that term closes it: `chronic kidney disease`, not `kidney clinic`.
-            last = matches[-1] if matches and matches[-1].end == len(definition.long) else None
-            known = last if last and len(last.term_ids) == 1 else None
-            if known is not None:
-                base = lexicon.terms[known.term_ids[0]]
-                long = definition.long[known.start :]
-                # `acute kidney failure (AKF)` defines AKF, which is more than kidney failure.
-                if sum(c.isalpha() for c in definition.short) <= 2 * len(normalise(long).split()):
-                    _add(terms, Term(base.term_id, base.type, long, aliases=(definition.short,)))
-                    continue
-            if normalise(definition.long):
-                _add(terms, local_term(definition.long, schema.free_type, (definition.short,)))
-    return Lexicon.of(terms.values())
+@dataclass(slots=True)
+class Found:
+    """By chunk: the entities, in order and without overlap; and the spans that define an abbreviation of one."""
+
+    entities: list[list[Entity]]
+    definitions: list[list[Entity]]
 
 
-def _add(terms: dict[str, Term], term: Term) -> None:
-    known = terms.get(term.term_id)
-    aliases = tuple(dict.fromkeys((*(known.aliases if known else ()), *term.aliases)))
-    terms[term.term_id] = Term(term.term_id, term.type, known.name if known else term.name, aliases=aliases)
+def _defined_term(definition: Definition, lexicon: Lexicon, schema: GraphSchema) -> Term:
+    """The lexicon's term where the long form is one; else the text's own, of the kind of the term that closes it."""
+    matches = lexicon.find(definition.long)
+    last = matches[-1] if matches and matches[-1].end == len(definition.long) else None
+    if last is None:
+        return local_term(definition.long, schema.free_type, (definition.short,))
+    base = lexicon.terms[last.term_ids[0]]
+    if last.start == 0 and len(last.term_ids) == 1:
+        return Term(base.term_id, base.type, definition.long, aliases=(definition.short,))
+    return local_term(definition.long, base.type, (definition.short,))
 
 
-def find_entities(chunks: Sequence[Chunk], lexicon: Lexicon, schema: GraphSchema) -> list[list[Entity]]:
-    """Entities of each chunk, in order, without overlap.
+def _as_lexicon(terms: Iterable[Term]) -> Lexicon:
+    """A term that is defined more than once keeps its first long form and every short one."""
+    merged: dict[str, Term] = {}
+    for term in terms:
+        known = merged.get(term.term_id, term)
+        aliases = tuple(dict.fromkeys((*known.aliases, *term.aliases)))
+        merged[term.term_id] = Term(term.term_id, term.type, known.name, aliases=aliases)
+    return Lexicon.of(merged.values())
+
+
+def find_entities(chunks: Sequence[Chunk], lexicon: Lexicon, schema: GraphSchema) -> Found:
+    """What the chunks of one version name.
 
     Where names overlap the longest counts; the version's own definition comes before the lexicon's. An alias of
     several terms counts only when exactly one of them is named otherwise in this version.
     """
-    defined = defined_terms(chunks, lexicon, schema)
-    found = [_merge(defined.find(chunk.text), lexicon.find(chunk.text)) for chunk in chunks]
-    certain = {match.term_ids[0] for matches in found for match, _ in matches if len(match.term_ids) == 1}
+    definitions = [[(d, _defined_term(d, lexicon, schema)) for d in abbreviations.find(c.text)] for c in chunks]
+    own = _as_lexicon(term for row in definitions for _, term in row)
+    matches = [_merge(own.find(chunk.text), lexicon.find(chunk.text)) for chunk in chunks]
+    certain = {match.term_ids[0] for row in matches for match, _ in row if len(match.term_ids) == 1}
+
+    def term_of(term_id: str) -> Term:
+        return lexicon.terms.get(term_id) or own.terms[term_id]
+
     entities = []
-    for matches in found:
-        row = []
-        for match, own in matches:
+    for row in matches:
+        named = []
+        for match, is_own in row:
             term_ids = match.term_ids if len(match.term_ids) == 1 else [t for t in match.term_ids if t in certain]
             if len(term_ids) == 1:
-                term_id = term_ids[0]
-                term = lexicon.terms.get(term_id) or defined.terms[term_id]
-                row.append(Entity(match.start, match.end, term, "abbreviation" if own else "lexicon"))
-        entities.append(row)
-    return entities
+                method = "abbreviation" if is_own else "lexicon"
+                named.append(Entity(match.start, match.end, term_of(term_ids[0]), method))
+        entities.append(named)
+    return Found(
+        entities,
+        [
+            # The closing parenthesis belongs to what a reader is shown.
+            [Entity(d.start, d.short_end + 1, term_of(term.term_id), "definition") for d, term in row]
+            for row in definitions
+        ],
+    )
 
 
 def _merge(own: list[TermMatch], known: list[TermMatch]) -> list[tuple[TermMatch, bool]]:

@@ -14,12 +14,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foundation.graph_schema import CO_OCCURS, IS_A, GraphSchema
-from foundation.lexicon import Lexicon, Term, normalise
+from foundation.lexicon import Lexicon, Term, node_id_of, normalise
 from foundation.types import Chunk
 from pipelines.extraction.entities import Entity, find_entities, local_term
 from pipelines.extraction.noun_phrases import load_tagger, noun_phrases
 from pipelines.extraction.relations import Argument, find_statements, masked_list, masked_sentence
-from pipelines.extraction.resolution import Extraction, GraphBuilder, node_id
+from pipelines.extraction.resolution import Extraction, GraphBuilder
 from pipelines.extraction.units import Unit, split
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _MAX_CONCEPT_WORDS = 4
 # Words, numbers and compounds; a compound alone (`right-side`) is a modifier that lost its noun.
 _CONCEPT = re.compile(r"(?![^\s-]+-[^\s-]+\Z)\w[\w '’/.\-]*")
 _MAX_CO_OCCURRING = 6
-"""A sentence that names more things than this is an enumeration; it ties none of them to another."""
+_MAX_CO_OCCURRENCE = 400
+"""Things and characters: what names more or runs longer is an enumeration, and ties none of its things to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,18 @@ def extract(
         return Extraction([], [], [])
     builder = GraphBuilder(chunks[0].version_id)
     found = find_entities(chunks, lexicon, graph_schema)
-    for chunk, entities in zip(chunks, found, strict=True):
+    for chunk, entities, definitions in zip(chunks, found.entities, found.definitions, strict=True):
         for entity in entities:
             builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method)
-    sentences = list(_sentences(chunks, found))
+        for entity in definitions:
+            builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method, is_name=False)
+    sentences = list(_sentences(chunks, found.entities))
     telling = [s for s in sentences if s.text[-1] != "?" and graph_schema.cues.search(s.text)]
     if telling:
         phrases = noun_phrases(nlp or load_tagger(), [s.text for s in telling])
         for sentence, found_phrases in zip(telling, phrases, strict=True):
             _add_statements(sentence, found_phrases, builder, graph_schema)
-    for chunk, entities in zip(chunks, found, strict=True):
+    for chunk, entities in zip(chunks, found.entities, strict=True):
         _add_hierarchy(chunk, entities, builder, lexicon)
     if CO_OCCURS in graph_schema.relations:
         _add_co_occurrences(sentences, builder, graph_schema, lexicon)
@@ -111,7 +114,7 @@ def _item_end(unit: Unit, argument: Argument) -> int:
 
 def _add_argument(argument: Argument, sentence: _Sentence, builder: GraphBuilder) -> str:
     if not argument.free:
-        return node_id(argument.term)
+        return node_id_of(argument.term)
     offset = sentence.unit.start
     return builder.add_node(
         argument.term, sentence.chunk, offset + argument.start, offset + argument.end, "noun_phrase"
@@ -210,7 +213,7 @@ def _add_hierarchy(chunk: Chunk, entities: Sequence[Entity], builder: GraphBuild
                 above.update(lexicon.ancestors(ancestor))
                 child, parent = first[term_id], first[ancestor]
                 builder.add_edge(
-                    node_id(child.term), IS_A, node_id(parent.term), chunk, child.start, child.end, "lexicon"
+                    node_id_of(child.term), IS_A, node_id_of(parent.term), chunk, child.start, child.end, "lexicon"
                 )
 
 
@@ -222,10 +225,10 @@ def _add_co_occurrences(
     tied = builder.pairs()
     for sentence in sentences:
         terms = {e.term.term_id: e.term for e in sentence.entities if e.term.type in types}
-        if not 2 <= len(terms) <= _MAX_CO_OCCURRING:
+        if not 2 <= len(terms) <= _MAX_CO_OCCURRING or len(sentence.text) > _MAX_CO_OCCURRENCE:
             continue
         for one, other in combinations(terms.values(), 2):
-            source, target = sorted((node_id(one), node_id(other)))
+            source, target = sorted((node_id_of(one), node_id_of(other)))
             related = one.term_id in lexicon.ancestors(other.term_id) or other.term_id in lexicon.ancestors(one.term_id)
             if not related and frozenset((source, target)) not in tied:
                 unit = sentence.unit

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _NOUN = {"NN", "NNS", "NNP", "NNPS"}
-_MODIFIER = {"JJ", "JJR", "JJS", "VBN", "CD", "HYPH", "POS", *_NOUN}
+_JOINT = {"HYPH", "POS"}
+_MODIFIER = {"JJ", "JJR", "JJS", "VBN", "CD", *_JOINT, *_NOUN}
 
 
 @cache
@@ -34,9 +35,10 @@ def _phrases(doc: Doc) -> list[tuple[int, int]]:
     first: int | None = None
     last: int | None = None
     for i, token in enumerate(doc):
-        if token.tag_ in _NOUN and not token.is_space:
+        # A bullet is tagged as a noun; `\n` as white space.
+        if token.tag_ in _NOUN and token.text[0].isalnum():
             first, last = (i if first is None else first), i
-        elif token.tag_ in _MODIFIER:
+        elif token.tag_ in _MODIFIER and (token.tag_ in _JOINT or token.text[0].isalnum()):
             first = i if first is None else first
         else:
             if first is not None and last is not None:

@@ -16,6 +16,7 @@ from foundation.lexicon import Term
 _PARENTHESIS = re.compile(r"(<[\d,]+>) \( (?!(?:such|e|for|including|like|i) )(?:[^()]{0,80}?) ?\) ")
 _DETERMINER = r"(?:(?:an?|the|some|other|also|even|sometimes|any|your|their|certain|possible|both) )?"
 _QUALIFIER = re.compile(r"(<[\d,]+>) (?:in|of|within) (?:(?:an?|the|your|their|its|his|her|both) )?<([\d,]+)>")
+_RELATIVE = re.compile(r"(<[\d,]+>) (?:, )?(?:that|which) ")
 _LIST = re.compile(rf"<\d+>(?: , {_DETERMINER}<\d+>)* (?:, )?(?:and / or|and|or|as well as|plus) {_DETERMINER}<\d+>")
 # What may stand before a phrase that opens a statement, determiners aside: a head that the phrase only qualifies
 # (`lack of insulin causes`) makes another statement, unless the head is transparent (`use of insulin`).
@@ -62,7 +63,7 @@ class Statement:
 
 
 def _fold_lists(masked: str, arguments: Sequence[Argument]) -> str:
-    """Drop what only qualifies an entity (parentheses, `in the <gene>`); make `<0> , <1> and <2>` one placeholder."""
+    """One placeholder for a list; no parentheses, relative pronouns or qualifiers (`in the <gene>`) behind it."""
     masked = _PARENTHESIS.sub(r"\1 ", masked)
     masked = _LIST.sub(lambda m: "<" + ",".join(re.findall(r"<(\d+)>", m.group())) + ">", masked)
 
@@ -70,7 +71,7 @@ def _fold_lists(masked: str, arguments: Sequence[Argument]) -> str:
         free = all(arguments[int(n)].free for n in match.group(2).split(","))
         return match.group(1) if free else match.group()
 
-    return _QUALIFIER.sub(unqualified, masked)
+    return _RELATIVE.sub(r"\1 ", _QUALIFIER.sub(unqualified, masked))
 
 
 def masked_sentence(text: str, arguments: Sequence[Argument]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from foundation import ids
-from foundation.lexicon import Term, normalise
+from foundation.lexicon import LOCAL, Term, node_id_of, normalise
 from foundation.types import Chunk, Edge, Mention, Node
-from pipelines.extraction.entities import LOCAL
 
 MAX_ALIASES = 40
 
@@ -21,11 +20,6 @@ class Extraction:
     mentions: list[Mention]
 
 
-def node_id(term: Term) -> str:
-    """By the lexicon's id, or by the normalised name of what only the text knows."""
-    return ids.node_id(term.type, term.term_id.removeprefix(LOCAL))
-
-
 @dataclass(slots=True)
 class GraphBuilder:
     """Collects what one version says. The same calls in the same order give the same extraction."""
@@ -36,12 +30,17 @@ class GraphBuilder:
     _edges: dict[str, Edge] = field(default_factory=dict)
     _mentions: dict[tuple[str, int, int], Mention] = field(default_factory=dict)
 
-    def add_node(self, term: Term, chunk: Chunk, start: int, end: int, method: str) -> str:
-        """A mention of this term at chunk.text[start:end]; overlapping chunks give one mention."""
-        identifier = node_id(term)
+    def add_node(self, term: Term, chunk: Chunk, start: int, end: int, method: str, *, is_name: bool = True) -> str:
+        """A mention of this term at chunk.text[start:end]; overlapping chunks give one mention.
+
+        `is_name`: the span is a name of the term, and so an alias of its node.
+        """
+        identifier = node_id_of(term)
         surface = chunk.text[start:end]
         self._terms.setdefault(identifier, term)
-        self._surfaces.setdefault(identifier, {}).setdefault(normalise(surface), " ".join(surface.split()))
+        names = self._surfaces.setdefault(identifier, {})
+        if is_name:
+            names.setdefault(normalise(surface), " ".join(surface.split()))
         key = (identifier, chunk.start + start, chunk.start + end)
         self._mentions.setdefault(
             key, Mention(chunk.chunk_id, self.version_id, key[1], key[2], surface, method, node_id=identifier)

@@ -6,8 +6,8 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
+from foundation.charset import SAMPLE, detect_encoding
 from foundation.errors import DamagedFile
-from pipelines.parsing.charset import SAMPLE, detect_encoding
 
 _BLOCK = 1 << 20
 

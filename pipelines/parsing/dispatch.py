@@ -7,6 +7,9 @@ from pathlib import Path
 from foundation.errors import UnsupportedFile
 from foundation.types import ParsedDocument, ParsedWorkbook
 
+PARSERS = {"pdf": "pdf/1", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
+"""Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""
+
 
 def parse_document(path: Path, file_name: str, kind: str) -> ParsedDocument:
     """Text and elements of a PDF, DOCX or text file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from foundation.table_sentence import table_sentence
 from foundation.types import Element, ParsedDocument, ParsedTable, ParsedWorkbook
 
 MAX_ROWS = 200
@@ -20,8 +21,7 @@ def table_document(file_name: str, workbook: ParsedWorkbook, rows: Rows, parser:
     for table in workbook.tables:
         sheet = f", sheet {table.sheet}" if table.sheet else ""
         parts.append(("title", f"{file_name}{sheet}"))
-        labels = ", ".join(column.label for column in table.columns)
-        parts.append(("paragraph", f"Table of {table.row_count} rows with the columns {labels}."))
+        parts.append(("paragraph", table_sentence(table.row_count, table.columns)))
         for column in table.columns:
             if column.samples and column.type == "text" and column.distinct is not None and column.distinct <= 50:
                 shown = ", ".join(_flat(s) for s in column.samples[:_SAMPLES])

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from foundation.charset import detect_encoding
 from foundation.errors import DamagedFile, EmptyFile, NoContent
 from foundation.types import Element, FileWarning, ParsedDocument
 from pipelines.parsing.assembly import BULLET, Kind, clean
-from pipelines.parsing.charset import detect_encoding
 
 PARSER = "text/1"
 

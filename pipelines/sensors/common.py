@@ -1,7 +1,5 @@
 """What sensors ask of Dagster."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 WAITING = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING]

@@ -1,7 +1,5 @@
 """failures: what a failed or cancelled run held goes back to the queue, or ends failed with its stage named."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from foundation.registry import claims

@@ -1,7 +1,5 @@
 """uploads: the guarantee that what arrived is ingested, whether or not the upload's nudge got through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

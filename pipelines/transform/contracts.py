@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import RowMapping
+
 from foundation.stores import Stores
 from pipelines.parsing.table_names import identifier
 from pipelines.transform.manifest import Manifest
+
+Row = RowMapping | Mapping[str, Any]
+"""A row of `active_datasets`."""
 
 _READABLE_AS = {
     "timestamp": {"timestamp", "date"},
@@ -57,7 +62,7 @@ class Contract:
                     scores.append(1)
         return max(scores)
 
-    def readable(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+    def readable(self, row: Row) -> tuple[str, ...]:
         """The contract's columns that this dataset has in a type that can be read; one without a value fits all."""
         found = {c["name"]: c for c in row["columns"]}
         return tuple(
@@ -88,7 +93,7 @@ def contracts(manifest: Manifest) -> list[Contract]:
     return found
 
 
-def match(manifest: Manifest, datasets: Iterable[Mapping[str, Any]]) -> dict[str, list[Source]]:
+def match(manifest: Manifest, datasets: Iterable[Row]) -> dict[str, list[Source]]:
     """Contract → the datasets (rows of `active_datasets`) that satisfy it, for contracts that have one.
 
     A dataset is read as one source at most: the one whose name it bears best, then the one with the most columns.
@@ -104,7 +109,7 @@ def match(manifest: Manifest, datasets: Iterable[Mapping[str, Any]]) -> dict[str
     return {name: sorted(sources, key=lambda source: source.dataset_id) for name, sources in found.items()}
 
 
-def _fit(contract: Contract, row: Mapping[str, Any]) -> tuple[int, int, str, tuple[str, ...]] | None:
+def _fit(contract: Contract, row: Row) -> tuple[int, int, str, tuple[str, ...]] | None:
     """(name score, required columns, contract, columns) if the dataset satisfies the contract."""
     columns = contract.readable(row)
     if not contract.required <= set(columns):
@@ -115,7 +120,7 @@ def _fit(contract: Contract, row: Mapping[str, Any]) -> tuple[int, int, str, tup
 
 
 def mart_sources_now(
-    manifest: Manifest, datasets: Iterable[Mapping[str, Any]]
+    manifest: Manifest, datasets: Iterable[Row]
 ) -> tuple[dict[str, list[Source]], dict[str, set[tuple[str, str]]]]:
     """(contract → sources, mart → (dataset_id, version_id) that it would be built from; empty: it cannot be built)."""
     sources = match(manifest, datasets)

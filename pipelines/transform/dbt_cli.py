@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from dagster_dbt import DbtCliResource
 from filelock import FileLock
@@ -26,12 +27,12 @@ class OfflineDbt(DbtCliResource):
     def _cli_version(self) -> Version:
         return parse(version("dbt-core"))
 
-    def _initialize_dbt_core_adapter(self, args: object) -> None:
+    def _initialize_dbt_core_adapter(self, args: object) -> Any:
         return None
 
 
 def dbt_resource(executable: Path = DBT) -> OfflineDbt:
-    return OfflineDbt(project_dir=PROJECT, profiles_dir=PROJECT, dbt_executable=str(executable))
+    return OfflineDbt(project_dir=str(PROJECT), profiles_dir=str(PROJECT), dbt_executable=str(executable))
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, int], tuple[int, D
     amounts = ("encounters", "total_claim_cost", "payer_coverage", "patient_cost")
     found = {(r["encounter_class"], r["payer"], r["year"]): tuple(r[a] for a in amounts) for r in rows}
     assert len(found) == len(rows)
-    return found  # type: ignore[return-value]
+    return found
 
 
 def test_the_marts_of_real_tables_hold_what_a_plain_computation_over_the_files_gives(

@@ -74,13 +74,15 @@ class PostgresGraph:
             _drop_unheld(connection, touched)
         return removed
 
-    def find_nodes(self, principal: Principal, names: Sequence[str], limit: int = 10) -> list[Node]:
+    def find_nodes(
+        self, principal: Principal, names: Sequence[str], limit: int = 10, *, exact: bool = False
+    ) -> list[Node]:
         keys = [key for key in dict.fromkeys(map(normalise, names)) if key]
         if not keys or limit < 1:
             return []
         with transaction(self._engine) as connection:
             found = _ids_by_alias(connection, principal, node_aliases.c.alias.in_(keys), limit)
-            if len(found) < limit:
+            if len(found) < limit and not exact:
                 begins = or_(*(_word_starts(key) for key in keys))
                 found += [i for i in _ids_by_alias(connection, principal, begins, limit) if i not in found]
             return _read_nodes(connection, principal, found[:limit])
@@ -117,7 +119,13 @@ class PostgresGraph:
         return found[0]
 
     def neighbourhood(
-        self, principal: Principal, node_ids: Sequence[str], hops: int = 1, limit: int = 500
+        self,
+        principal: Principal,
+        node_ids: Sequence[str],
+        hops: int = 1,
+        limit: int = 500,
+        *,
+        types: Sequence[str] | None = None,
     ) -> tuple[list[Node], list[Edge]]:
         if not 1 <= hops <= 3:
             raise InvalidInput(f"hops: {hops} is not between 1 and 3.")
@@ -129,7 +137,7 @@ class PostgresGraph:
             for _ in range(hops):
                 if not frontier or len(found) >= limit:
                     break
-                new = _edges_at(connection, principal, frontier, tuple(found), limit - len(found))
+                new = _edges_at(connection, principal, frontier, tuple(found), types, limit - len(found))
                 found.update((edge.edge_id, edge) for edge in new)
                 ends = dict.fromkeys(end for edge in new for end in (edge.source_id, edge.target_id))
                 frontier = [end for end in ends if end not in reached]
@@ -355,12 +363,18 @@ def _read_nodes(
 
 
 def _edges_at(
-    connection: Connection, principal: Principal, node_ids: Sequence[str], but: Sequence[str], limit: int
+    connection: Connection,
+    principal: Principal,
+    node_ids: Sequence[str],
+    but: Sequence[str],
+    types: Sequence[str] | None,
+    limit: int,
 ) -> list[Edge]:
     """Visible edges at these nodes, those with most visible mentions first."""
+    of_type = literal(True) if types is None else _among(edges.c.type, types)
     near = union(
-        select(edges).where(_among(edges.c.source_id, node_ids)),
-        select(edges).where(_among(edges.c.target_id, node_ids)),
+        select(edges).where(_among(edges.c.source_id, node_ids), of_type),
+        select(edges).where(_among(edges.c.target_id, node_ids), of_type),
     ).subquery()
     c = near.c
     statement = (

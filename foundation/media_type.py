@@ -14,8 +14,8 @@ from typing import Literal
 
 import puremagic
 
+from foundation.charset import detect_encoding
 from foundation.errors import EmptyInput, EncryptedFile, UnsupportedType
-from pipelines.parsing.charset import detect_encoding
 
 HEAD = 64 * 1024
 """Bytes from a file's start that `detect` wants; it works with fewer."""
@@ -41,6 +41,14 @@ TEXT = MediaType("text/plain", "text", "plain text")
 MARKDOWN = MediaType("text/markdown", "text", "Markdown")
 CSV = MediaType("text/csv", "csv", "CSV")
 TSV = MediaType("text/tab-separated-values", "csv", "tab-separated values")
+
+_KINDS: dict[str, Kind | None] = {known.name: known.kind for known in (PDF, DOCX, XLSX, TEXT, MARKDOWN, CSV, TSV)}
+
+
+def kind_of(name: str) -> Kind | None:
+    """The parser family of a registered media type's name; None where there is no parser."""
+    return _KINDS.get(name)
+
 
 _DOCUMENT_FIX = "Save it as DOCX or PDF and upload that."
 _TABLE_FIX = "Save it as XLSX or CSV and upload that."

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foundation.errors import EmptyInput, EncryptedFile, UnsupportedType
-from pipelines.parsing.media_type import HEAD, check_upload, detect, detect_file
+from foundation.media_type import HEAD, check_upload, detect, detect_file
 
 
 def office(*names: str) -> bytes:
@@ -20,7 +20,10 @@ def office(*names: str) -> bytes:
 
 
 TABLE = b"id,name,age\n1,Ann,3\n2,Bob,5\n3,Cyd,9\n"
-LETTER = b"Dear John,\nThank you for coming, it was good to see you again.\nI hope you are well, and the children too, of course.\nYours, Ann\n"
+LETTER = (
+    b"Dear John,\nThank you for coming, it was good to see you again.\n"
+    b"I hope you are well, and the children too, of course.\nYours, Ann\n"
+)
 WINDOWS_PROGRAM = b"MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff" + bytes(200)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foundation.errors import NameRefused
-from pipelines.parsing.names import MAX_BYTES, safe_name
+from foundation.names import MAX_BYTES, safe_name
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""`askline doctor`: what is installed, what runs, what is missing, and what to do."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import httpx
+
+from cli.stack import ROOT, running
+from foundation.adapters.embedded import postgres
+from foundation.adapters.embedded.model_files import ensure_model
+from foundation.domain import load_domain
+from foundation.errors import AsklineError
+from foundation.settings import Settings
+from foundation.stores import postgres_folder
+
+_PACKAGES = ("dagster", "dbt-core", "dbt-duckdb", "fastapi", "langgraph", "duckdb", "tantivy", "onnxruntime", "spacy")
+
+
+@dataclass(frozen=True)
+class Finding:
+    part: str
+    state: str
+    """ok, missing, stopped or warning"""
+    detail: str
+    fix: str | None = None
+
+
+def examine(settings: Settings) -> list[dict[str, Any]]:
+    found = [_python(), *_packages(), _model(settings), _domain(settings), _disk(settings), _postgres(settings)]
+    found += _stack(settings)
+    return [asdict(finding) for finding in found]
+
+
+def _python() -> Finding:
+    ok = (3, 11) <= sys.version_info[:2] < (3, 13)
+    return Finding("python", "ok" if ok else "warning", sys.version.split()[0], None if ok else "Use Python 3.11.")
+
+
+def _packages() -> list[Finding]:
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(Finding(name, "ok", version(name)))
+        except PackageNotFoundError:
+            found.append(Finding(name, "missing", "not installed", "Run `make install`."))
+    return found
+
+
+def _model(settings: Settings) -> Finding:
+    chosen = settings.embeddings
+    try:
+        files = ensure_model(chosen.model, chosen.model_dir)
+    except AsklineError as error:
+        return Finding("embedding model", "missing", error.message, error.fix)
+    return Finding("embedding model", "ok", f"{chosen.model} in {files.onnx.parent}")
+
+
+def _domain(settings: Settings) -> Finding:
+    try:
+        domain = load_domain(settings.domain)
+    except AsklineError as error:
+        return Finding("domain", "missing", error.message, error.fix)
+    return Finding("domain", "ok", f"{domain.name} in {domain.folder}")
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = settings.folder if settings.folder.exists() else ROOT
+    free = shutil.disk_usage(folder).free / 1e9
+    detail = f"{settings.folder}: {free:.0f} GB free"
+    return Finding("data folder", "ok" if free > 2 else "warning", detail, None if free > 2 else "Free some space.")
+
+
+def _postgres(settings: Settings) -> Finding:
+    if settings.database.url is not None:
+        return Finding("postgres", "ok", "of ASKLINE_DATABASE__URL; `askline status` shows whether it answers")
+    pid = postgres.running_pid(postgres_folder(settings))
+    if pid is None:
+        return Finding("postgres", "stopped", "the embedded server does not run", "Start it with `askline up`.")
+    return Finding("postgres", "ok", f"embedded, process {pid}")
+
+
+def _stack(settings: Settings) -> list[Finding]:
+    found = running(settings)
+    if found is None:
+        ports = ", ".join(
+            f"{port} {'free' if _free(port) else 'taken, the next free one will be used'}"
+            for port in (settings.service.port, settings.dagster.port)
+        )
+        return [Finding("stack", "stopped", f"nothing runs over this data folder; ports: {ports}", "Run `askline up`.")]
+    findings = [Finding("stack", "ok", f"process {found.pid}: {found.service_url}, {found.dagster_url}")]
+    try:
+        health = httpx.get(f"{found.service_url}/health", timeout=5).json()
+    except (httpx.HTTPError, ValueError) as error:
+        reason = type(error).__name__
+        return [*findings, Finding("query service", "stopped", reason, f"Read {settings.folder}/logs.")]
+    for name, part in health["dependencies"].items():
+        detail = ", ".join(f"{key} {value}" for key, value in part.items() if key not in ("status", "fix"))
+        findings.append(Finding(name, "ok" if part["status"] == "ok" else "stopped", detail, part.get("fix")))
+    return findings
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

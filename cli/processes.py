@@ -1,0 +1,110 @@
+"""Child processes that end with their parent, whatever happens to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def free_port(host: str, wanted: int, taken: Sequence[int] = ()) -> int:
+    """The wanted port, or the next one that is free on this host."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for port in range(wanted, min(wanted + 200, 65536)):
+        if port in taken:
+            continue
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return port
+    raise OSError(f"no free port from {wanted} on {host}")
+
+
+@dataclass
+class Child:
+    """One program: its command, its log, and the process that runs it now."""
+
+    name: str
+    command: list[str]
+    env: Mapping[str, str]
+    log: Path
+    cwd: Path
+    process: subprocess.Popen[bytes] | None = None
+    started: list[float] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                env=dict(self.env),
+                cwd=self.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent,
+            )
+        self.started = [*self.started[-9:], time.monotonic()]
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def restarts_too_often(self) -> bool:
+        """Ten starts within two minutes: something is wrong that a start does not mend."""
+        return len(self.started) == 10 and time.monotonic() - self.started[0] < 120
+
+    def log_tail(self, characters: int = 2000) -> str:
+        if not self.log.exists():
+            return ""
+        return self.log.read_text(errors="replace")[-characters:]
+
+
+def _die_with_parent() -> None:
+    # In the child, between fork and exec: its own session's Ctrl-C stays with the parent, which stops all in order.
+    os.setpgid(0, 0)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def stop_all(children: Sequence[Child], grace_s: float = 10) -> None:
+    """Ask every child and all that it started to end; kill what has not within `grace_s`."""
+    trees: list[psutil.Process] = []
+    for child in children:
+        if child.process is None:
+            continue
+        try:
+            top = psutil.Process(child.process.pid)
+            trees += [top, *top.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            continue
+    for process in trees:
+        _signal(process, signal.SIGTERM)
+    _, alive = psutil.wait_procs(trees, timeout=grace_s)
+    for process in alive:
+        _signal(process, signal.SIGKILL)
+    psutil.wait_procs(alive, timeout=5)
+    for child in children:
+        if child.process is not None:
+            child.process.wait()
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return

@@ -1,0 +1,27 @@
+"""graph_rag: relations between entities, each statement with the passage that proves it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from query_service.answer import GraphView
+from query_service.reasoning.graph_answer import answer_from_graph
+from query_service.services import Services
+from query_service.state import Finding, QuestionState, Span, Statement
+
+_EVIDENCE_EACH = 2
+
+
+def run(services: Services, state: QuestionState) -> Finding:
+    found = answer_from_graph(state["rewritten_question"], services.stores.graph, state["principal"], services.lexicon)
+    if found.status != "answered":
+        return Finding("graph_rag", "empty", why="The knowledge graph holds nothing that answers the question.")
+    statements = [
+        Statement(
+            statement.text,
+            tuple(Span(m.chunk_id, m.version_id, m.start, m.end) for m in statement.mentions[:_EVIDENCE_EACH]),
+        )
+        for statement in found.statements
+    ]
+    graph = GraphView(nodes=[asdict(node) for node in found.nodes], edges=[asdict(edge) for edge in found.edges])
+    return Finding("graph_rag", "done", statements=statements, listed=len(statements) > 1, graph=graph)

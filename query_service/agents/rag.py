@@ -1,0 +1,30 @@
+"""rag: sentences of documents that answer the question, each with its span."""
+
+from __future__ import annotations
+
+from query_service.reasoning.extraction import extract
+from query_service.retrieval import retrieve
+from query_service.services import Services
+from query_service.state import Finding, QuestionState, Span, Statement
+
+
+def run(services: Services, state: QuestionState) -> Finding:
+    stores, question = services.stores, state["rewritten_question"]
+    hits = retrieve(
+        stores,
+        state["principal"],
+        question,
+        k=stores.settings.search.k,
+        document_ids=state.get("document_ids"),
+        document_type=state.get("document_type"),
+    )
+    if not hits:
+        return Finding("rag", "empty", why="No document that you can see matches the question.")
+    found = extract(question, hits, stores.embedder)
+    if found.status == "no_evidence":
+        return Finding("rag", "empty", why="No passage of the documents answers the question.")
+    return Finding(
+        "rag",
+        "done",
+        statements=[Statement(s.text, (Span(s.chunk_id, s.version_id, s.start, s.end),)) for s in found.sentences],
+    )

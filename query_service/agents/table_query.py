@@ -1,0 +1,195 @@
+"""sql and s3: a question over tables, by a semantic query that is compiled, guarded and run on the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlglot import exp
+
+from foundation.registry.artefacts import chunks_of
+from foundation.registry.database import transaction
+from foundation.registry.datasets import sources_of_mart
+from foundation.registry.stages import parser_of
+from foundation.sql_guard import guard
+from foundation.stores import Stores
+from foundation.table_sentence import table_sentence
+from foundation.types import GuardedSql, Principal, QueryResult, TableInfo
+from query_service.answer import SqlEntry
+from query_service.reasoning.compiler import compile as compile_query
+from query_service.reasoning.planner import Declined, Engine, Plan, understand
+from query_service.reasoning.table_answer import describe
+from query_service.services import Services
+from query_service.state import Finding, QuestionState, Span, Statement
+
+ROUTE_ENGINE: dict[str, Engine] = {"sql": "postgres", "s3": "warehouse"}
+SHOWN_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What the planner made of a question, and the tables that it looked at."""
+
+    result: Plan | Declined
+    tables: list[TableInfo]
+
+
+def understand_tables(services: Services, principal: Principal, question: str, engine: Engine | None) -> Understood:
+    """What the planner makes of the question over the tables that the principal may read, on that engine if given."""
+    tables = services.read_tables(principal)
+    asked = readable(tables, engine) if engine else tables
+    result = understand(
+        question,
+        asked,
+        engine_hint=engine,
+        today=datetime.now(UTC).date(),
+        terms=services.terms,
+        find_values=partial(_find_values, services.stores, tables),
+    )
+    return Understood(result, tables)
+
+
+def answer(services: Services, state: QuestionState, route: str) -> Finding:
+    """Plan, compile, guard, run, describe; empty when the tables cannot answer for certain."""
+    stores, engine = services.stores, ROUTE_ENGINE[route]
+    understood = understand_tables(services, state["principal"], state["rewritten_question"], engine)
+    plan, tables = understood.result, understood.tables
+    if isinstance(plan, Declined):
+        return Finding(route, "empty", why=plan.reason)
+    compiled = compile_query(plan.query, tables, "postgres" if engine == "postgres" else "duckdb")
+    sql = guarded(stores, compiled.statement, engine, tables, compiled.parameters)
+    result = execute(stores, sql, engine, tables)
+    used = [table for table in tables if table.name in sql.tables]
+    spans, rows = _proof(stores, used, engine)
+    text = describe(state["rewritten_question"], plan.query, result)
+    return Finding(
+        route,
+        "done",
+        statements=[Statement(text, spans)],
+        sql=[entry(sql, engine, result)],
+        tables=rows,
+        note=plan.explanation,
+    )
+
+
+def _find_values(stores: Stores, tables: Sequence[TableInfo], table: str, column: str, text: str) -> list[str]:
+    """Up to 50 stored values of a text column that contain the text; marts are looked up in the warehouse."""
+    info = next(t for t in tables if t.name == table)
+    engine: Engine = "postgres" if info.postgres else "warehouse"
+    field = exp.column(column, quoted=True)
+    pattern = "%" + text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    found = (
+        exp.select(field)
+        .distinct()
+        .from_(exp.to_table(f'"{table}"'))
+        .where(exp.Like(this=exp.Lower(this=field.copy()), expression=exp.Literal.string(pattern)))
+        .limit(50)
+    )
+    statement = found.sql(dialect="postgres" if engine == "postgres" else stores.warehouse.dialect)
+    result = execute(stores, guarded(stores, statement, engine, tables), engine, tables)
+    return [str(row[0]) for row in result.rows if row[0] is not None]
+
+
+def _proof(stores: Stores, used: Sequence[TableInfo], engine: Engine) -> tuple[tuple[Span, ...], list[dict[str, Any]]]:
+    """For each table that was read, the span that introduces it in its file, and the row for the answer's lineage."""
+    spans, rows = [], []
+    with transaction(stores.engine) as connection:
+        sources = [source for table in used for source in _sources(connection, table)]
+        for source in sources:
+            rows.append(
+                {
+                    "dataset_id": source["dataset_id"],
+                    "table_name": source["table_name"],
+                    "document_id": source["document_id"],
+                    "version_id": source["version_id"],
+                    "engine": engine,
+                }
+            )
+            if source["version_id"] is not None:
+                spans += _introduction(connection, stores, source)
+    return tuple(dict.fromkeys(spans)), rows
+
+
+def _sources(connection: Connection, table: TableInfo) -> list[dict[str, Any]]:
+    own = {
+        "dataset_id": table.dataset_id,
+        "table_name": table.name,
+        "document_id": table.document_id,
+        "version_id": table.version_id,
+        "row_count": table.row_count,
+        "columns": table.columns,
+    }
+    return [own] if table.kind == "upload" else [own, *sources_of_mart(connection, table.dataset_id)]
+
+
+def _introduction(connection: Connection, stores: Stores, source: dict[str, Any]) -> list[Span]:
+    version = source["version_id"]
+    parser = parser_of(connection, version)
+    if parser is None:
+        return []
+    sentence = table_sentence(source["row_count"], source["columns"])
+    start = stores.artefacts.text(version, parser).find(sentence)
+    end = start + len(sentence)
+    chunk = next((c for c in chunks_of(connection, version) if c["start_char"] <= start < c["end_char"]), None)
+    if start < 0 or chunk is None:
+        return []
+    return [Span(chunk["chunk_id"], version, start, min(end, chunk["end_char"]))]
+
+
+def execute(stores: Stores, sql: GuardedSql, engine: Engine, tables: Sequence[TableInfo]) -> QueryResult:
+    """Run a guarded statement on the engine."""
+    if engine == "postgres":
+        return stores.relational.query(sql)
+    used = [table for table in tables if table.name in sql.tables]
+    return stores.warehouse.query(sql, used)
+
+
+def readable(tables: Sequence[TableInfo], engine: Engine) -> list[TableInfo]:
+    """The tables that this engine has: marts are in the warehouse only."""
+    return [table for table in tables if engine == "warehouse" or table.postgres]
+
+
+def guarded(
+    stores: Stores, statement: str, engine: Engine, tables: Sequence[TableInfo], parameters: Sequence[Any] = ()
+) -> GuardedSql:
+    """SqlRefused for a statement that reads anything but these tables, or does anything but read."""
+    dialect: Any = "postgres" if engine == "postgres" else stores.warehouse.dialect
+    return guard(
+        statement,
+        dialect=dialect,
+        tables={table.name: [column.name for column in table.columns] for table in readable(tables, engine)},
+        limit=stores.settings.query.row_limit,
+        parameters=parameters,
+    )
+
+
+def entry(sql: GuardedSql, engine: Engine, result: QueryResult) -> SqlEntry:
+    return SqlEntry(
+        engine=engine,
+        dialect=sql.dialect,
+        statement=sql.statement,
+        parameters=[plain(value) for value in sql.parameters],
+        columns=list(result.columns),
+        rows=[[plain(value) for value in row] for row in result.rows[:SHOWN_ROWS]],
+        row_count=len(result.rows),
+        truncated=result.truncated,
+        tables=list(sql.tables),
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: exact decimals as numbers where they fit, times in RFC 3339."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and abs(value) < 1 << 53 else float(value)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=value.tzinfo or UTC).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value

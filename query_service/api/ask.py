@@ -1,0 +1,139 @@
+"""POST /ask: one question, answered as JSON or as server-sent events; POST /feedback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Request
+from pydantic import BaseModel, Field
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from foundation.errors import AsklineError, InvalidInput
+from foundation.registry.conversations import get_answer, save_feedback
+from foundation.registry.database import reachable
+from foundation.types import Principal
+from query_service.answer import Answer
+from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep
+from query_service.guardrails.input_validation import clean_question
+from query_service.problems import problem_body
+from query_service.prompts.router_prompt import ROUTES
+from query_service.services import Services
+from query_service.state import QuestionState
+
+router = APIRouter(tags=["ask"])
+
+_KEEP_ALIVE_S = 15
+
+
+class AskRequest(BaseModel):
+    question: str
+    session_id: str | None = None
+    document_ids: list[str] | None = Field(None, max_length=1000)
+    document_type: str | None = None
+    routes: list[str] | None = Field(None, description="Force these routes; GET /graph/topology lists them")
+    deadline_s: float | None = Field(None, gt=0, le=300)
+
+
+@router.post(
+    "/ask",
+    summary="Ask a question",
+    response_model=Answer,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def ask(
+    asked: AskRequest,
+    request: Request,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    accept: Annotated[str, Header()] = "application/json",
+) -> Any:
+    state = _state(asked, services, principal)
+    graph = request.app.state.graph
+    if "text/event-stream" in accept:
+        return EventSourceResponse(_events(graph, state), ping=_KEEP_ALIVE_S)
+    with reachable():
+        result = await graph.ainvoke(state)
+    return result["answer"]
+
+
+def _state(asked: AskRequest, services: Services, principal: Principal) -> QuestionState:
+    question = clean_question(asked.question, services.settings.service)
+    unknown = [name for name in asked.routes or [] if name not in ROUTES]
+    if unknown:
+        raise InvalidInput(f"routes: there is no {', '.join(unknown)}.", fix=f"Routes are {', '.join(ROUTES)}.")
+    now = time.monotonic()
+    return QuestionState(
+        principal=principal,
+        session_id=asked.session_id or "",
+        question=question,
+        rewritten_question=question,
+        document_ids=asked.document_ids,
+        document_type=asked.document_type,
+        forced_routes=asked.routes,
+        started=now,
+        deadline=now + (asked.deadline_s or services.settings.query.deadline_s),
+        findings=[],
+        timings=[],
+    )
+
+
+async def _events(graph: Any, state: QuestionState) -> AsyncIterator[ServerSentEvent]:
+    """start, node…, token…, citation…, done; or error. Each with its sequence number; the last is done or error."""
+    number = 0
+
+    def event(kind: str, data: dict[str, Any]) -> ServerSentEvent:
+        nonlocal number
+        number += 1
+        return ServerSentEvent(json.dumps({"sequence": number, **data}), event=kind, id=str(number))
+
+    yield event("start", {"question": state["question"]})
+    answer: Answer | None = None
+    try:
+        with reachable():
+            async for update in graph.astream(state, stream_mode="updates"):
+                for node, added in update.items():
+                    for name, ms in (added or {}).get("timings", []):
+                        yield event("node", {"name": name, "state": "done", "ms": ms})
+                    if added and "answer" in added and node == "closing":
+                        answer = added["answer"]
+    except AsklineError as error:
+        yield event("error", problem_body(error))
+        return
+    except asyncio.CancelledError:
+        raise
+    except Exception:  # noqa: BLE001  the stream has begun: its last event must say that it failed
+        yield event("error", problem_body(AsklineError("Something went wrong inside Askline.")))
+        return
+    if answer is None:
+        yield event("error", problem_body(AsklineError("The question graph ended without an answer.")))
+        return
+    for piece in answer.text.split("\n\n"):
+        yield event("token", {"text": piece + "\n\n"})
+    for citation in answer.citations:
+        yield event("citation", citation.model_dump(mode="json"))
+    yield event("done", {"answer": answer.model_dump(mode="json")})
+
+
+class FeedbackRequest(BaseModel):
+    answer_id: str
+    rating: Literal["up", "down"]
+    claim: int | None = Field(None, ge=0)
+    comment: str | None = Field(None, max_length=4000)
+
+
+@router.post("/feedback", status_code=201, summary="Say whether an answer, or one claim of it, is good")
+def feedback(given: FeedbackRequest, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, str]:
+    get_answer(connection, principal, given.answer_id)
+    feedback_id = save_feedback(
+        connection,
+        principal,
+        answer_id=given.answer_id,
+        claim=given.claim,
+        rating=given.rating,
+        comment=given.comment,
+    )
+    return {"feedback_id": feedback_id}

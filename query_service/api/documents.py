@@ -1,0 +1,270 @@
+"""/documents: records, versions, content, text, page images, retry, deletion; /erasures."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, BackgroundTasks, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from foundation.access import parse_acl
+from foundation.errors import Conflict, InvalidInput, NotFound
+from foundation.page_images import boxes_for_span, render_page
+from foundation.publication import hide_tables
+from foundation.registry import documents as registry
+from foundation.registry.artefacts import chunks_of
+from foundation.registry.audit import record as audit
+from foundation.registry.claims import ask_for_run
+from foundation.registry.erasures import get_erasure, request_erasure
+from foundation.registry.intake import requeue
+from foundation.registry.stages import parser_of
+from foundation.types import Status
+from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, WriterDep, checked_cursor, page
+from query_service.api.records import full_record, record
+
+router = APIRouter(tags=["documents"])
+
+Version = Annotated[str | None, Query(description="Version id; the active version when absent")]
+
+
+@router.get("/documents", summary="Documents that you can see, newest first")
+def list_documents(
+    request: Request,
+    connection: ConnectionDep,
+    principal: PrincipalDep,
+    status: Literal["uploaded", "processing", "indexed", "failed", "deleted"] | None = None,
+    document_type: str | None = None,
+    domain: str | None = None,
+    q: Annotated[str | None, Query(description="Part of the file name")] = None,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> dict[str, Any]:
+    rows = registry.list_documents(
+        connection,
+        principal,
+        status_is=status,
+        document_type=document_type,
+        domain=domain,
+        file_name_has=q,
+        after=checked_cursor(cursor, "doc"),
+        limit=limit + 1,
+    )
+    records = [record(row, str(request.base_url)).model_dump(mode="json") for row in rows]
+    return page(records, limit, "document_id")
+
+
+@router.get("/documents/{document_id}", summary="One document with its state, links and runs")
+def get_document(
+    document_id: str, request: Request, connection: ConnectionDep, principal: PrincipalDep
+) -> dict[str, Any]:
+    row = registry.get_document(connection, principal, document_id)
+    return full_record(connection, row, request).model_dump(mode="json")
+
+
+class DocumentChange(BaseModel):
+    acl: list[str] | None = None
+    document_type: str | None = None
+    authority: str | None = None
+    source_url: str | None = None
+    accessed_at: str | None = None
+    licence: str | None = None
+
+
+@router.patch("/documents/{document_id}", summary="Change who may see it, its authority or its card")
+def change_document(
+    document_id: str,
+    change: DocumentChange,
+    request: Request,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: WriterDep,
+) -> dict[str, Any]:
+    row = registry.get_document(connection, principal, document_id)
+    values: dict[str, Any] = change.model_dump(exclude_unset=True)
+    if not values:
+        raise InvalidInput("The change is empty.")
+    if "acl" in values:
+        values["acl"] = list(parse_acl(values["acl"] or []))
+    registry.change_document(connection, document_id, values)
+    audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
+    if "acl" in values and row["active_version"]:
+        acl, ids, _ = registry.active_access(connection, row["active_version"])
+        services.stores.search.update_access(row["active_version"], acl, ids)
+    try:
+        fresh = registry.get_document(connection, principal, document_id)
+    except NotFound:  # the change took the document out of the principal's own sight
+        return {"document_id": document_id, **values}
+    return full_record(connection, fresh, request).model_dump(mode="json")
+
+
+@router.get("/documents/{document_id}/versions", summary="Its history, newest first")
+def list_versions(document_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    row = registry.get_document(connection, principal, document_id)
+    items = [
+        {
+            "version_id": v["version_id"],
+            "number": v["number"],
+            "status": v["status"],
+            "active": v["version_id"] == row["active_version"],
+            "size_bytes": v["size_bytes"],
+            "arrived_at": v["arrived_at"],
+            "indexed_at": v["indexed_at"],
+            "error_code": v["error_code"],
+        }
+        for v in registry.list_versions(connection, document_id)
+    ]
+    return {"items": items, "next_cursor": None}
+
+
+@router.get("/documents/{document_id}/content", summary="The bytes, as they came")
+def content(
+    document_id: str,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: PrincipalDep,
+    version: Version = None,
+) -> StreamingResponse:
+    row = registry.version_of(connection, principal, document_id, version)
+    file = services.stores.landing.open(row["landing_key"], row["object_version"])
+    headers = {
+        # Never shown by the browser as a page of this origin: a document is data.
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(row['file_name'])}",
+        "Content-Length": str(row["size_bytes"]),
+        "ETag": f'"{row["version_id"]}"',
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox",
+    }
+    return StreamingResponse(iter(lambda: file.read(1 << 20), b""), media_type=row["media_type"], headers=headers)
+
+
+@router.get("/documents/{document_id}/text", summary="A span of the parsed text, letter for letter")
+def text(
+    document_id: str,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: PrincipalDep,
+    version: Version = None,
+    start: Annotated[int, Query(ge=0)] = 0,
+    end: Annotated[int | None, Query(ge=0)] = None,
+) -> dict[str, Any]:
+    row = registry.version_of(connection, principal, document_id, version)
+    parser = _parser(connection, row["version_id"])
+    whole = services.stores.artefacts.text(row["version_id"], parser)
+    stop = len(whole) if end is None else min(end, len(whole))
+    if start > stop:
+        raise InvalidInput(f"start: {start} is behind the end, {stop}.")
+    return {
+        "version_id": row["version_id"],
+        "start": start,
+        "end": stop,
+        "length": len(whole),
+        "text": whole[start:stop],
+    }
+
+
+@router.get(
+    "/documents/{document_id}/pages/{number}",
+    summary="A page as PNG, with a span lit",
+    response_class=Response,
+    responses={200: {"content": {"image/png": {}}}},
+)
+def page_image(
+    document_id: str,
+    number: int,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: PrincipalDep,
+    version: Version = None,
+    start: Annotated[int | None, Query(ge=0)] = None,
+    end: Annotated[int | None, Query(ge=0)] = None,
+) -> Response:
+    row = registry.version_of(connection, principal, document_id, version)
+    if row["media_type"] != "application/pdf":
+        raise NotFound("Only PDF documents have page images.", fix="GET …/text shows the span in its text.")
+    stores = services.stores
+    boxes = []
+    if start is not None and end is not None:
+        words = stores.artefacts.word_boxes(row["version_id"], _parser(connection, row["version_id"]), start, end)
+        boxes = boxes_for_span(words, start, end).get(number, [])
+    with stores.landing.local_path(row["landing_key"], row["object_version"]) as path:
+        image = render_page(path, number, boxes)
+    return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+
+
+@router.get("/documents/{document_id}/chunks", summary="The chunks of its active version")
+def list_chunks(document_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    row = registry.version_of(connection, principal, document_id)
+    items = [
+        {
+            "chunk_id": c["chunk_id"],
+            "version_id": c["version_id"],
+            "ordinal": c["ordinal"],
+            "start": c["start_char"],
+            "end": c["end_char"],
+            "page": c["page"],
+            "section": c["section"],
+            "tokens": c["tokens"],
+        }
+        for c in chunks_of(connection, row["version_id"])
+    ]
+    return {"items": items, "next_cursor": None}
+
+
+@router.post("/documents/{document_id}/retry", status_code=202, summary="Try a failed version again")
+def retry(
+    document_id: str,
+    request: Request,
+    background: BackgroundTasks,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: WriterDep,
+) -> dict[str, Any]:
+    row = registry.get_document(connection, principal, document_id)
+    if row["status"] != Status.FAILED:
+        raise Conflict(f"{document_id} is {row['status']}; only a failed document is tried again.")
+    requeue(connection, document_id, row["latest_version"], source="retry")
+    audit(connection, principal.name, "retry", document_id, {"version": row["latest_version"]})
+    if ask_for_run(connection, row["arrival_day"]):
+        background.add_task(services.nudge.ingest, row["arrival_day"])
+    fresh = registry.get_document(connection, principal, document_id)
+    return full_record(connection, fresh, request).model_dump(mode="json")
+
+
+@router.delete("/documents/{document_id}", status_code=202, summary="Gone from answers now, from the stores soon")
+def delete_document(
+    document_id: str,
+    request: Request,
+    background: BackgroundTasks,
+    services: ServicesDep,
+    connection: ConnectionDep,
+    principal: WriterDep,
+) -> dict[str, Any]:
+    requested = request_erasure(connection, principal, document_id)
+    hide_tables(connection, services.stores.relational, requested.active_version)
+    background.add_task(services.nudge.erase)
+    return {"erasure_id": requested.erasure_id, "status_url": f"{request.base_url}erasures/{requested.erasure_id}"}
+
+
+@router.get("/erasures/{erasure_id}", summary="How far an erasure is, store by store")
+def erasure(erasure_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    row = get_erasure(connection, principal, erasure_id)
+    return {
+        "erasure_id": row["erasure_id"],
+        "document_id": row["document_id"],
+        "status": row["status"],
+        "requested_at": row["requested_at"],
+        "finished_at": row["finished_at"],
+        "run_id": row["run_id"],
+        "stores": row["stores"],
+        "kept": "The audit line: ids, hash, times and who asked; neither names nor content.",
+        "message": row["error_message"],
+    }
+
+
+def _parser(connection: ConnectionDep, version_id: str) -> str:
+    parser = parser_of(connection, version_id)
+    if parser is None:
+        raise NotFound("This version has no text yet.", fix="GET /documents/{id} shows how far it is.")
+    return parser

@@ -1,0 +1,122 @@
+"""A document as the API shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+from sqlalchemy import Connection, RowMapping
+
+from foundation.registry.documents import links_of, list_stages
+
+
+class DocumentError(BaseModel):
+    code: str
+    message: str
+    fix: str
+
+
+class TableLink(BaseModel):
+    version_id: str
+    catalog_table: str
+    postgres_table: str
+    rows: int
+
+
+class DocumentRecord(BaseModel):
+    document_id: str
+    version_id: str | None
+    sha256: str | None
+    file_name: str
+    media_type: str
+    size_bytes: int | None
+    status: str
+    stage: str | None = None
+    active_version: str | None = None
+    version_number: int | None = None
+    duplicate_of: str | None = None
+    document_type: str | None = None
+    authority: str | None = None
+    domain: str
+    source_url: str | None = None
+    accessed_at: str | None = None
+    licence: str | None = None
+    owner: str
+    acl: list[str]
+    landing_key: str
+    created_at: datetime
+    arrived_at: datetime | None = None
+    indexed_at: datetime | None = None
+    deleted_at: datetime | None = None
+    attempts: int = 0
+    error: DocumentError | None = None
+    warnings: list[dict[str, Any]] = []
+    counts: dict[str, Any] = {}
+    table_links: list[TableLink] = []
+    run_ids: list[str] = []
+    status_url: str
+
+
+def record(row: RowMapping, base_url: str) -> DocumentRecord:
+    """From a row of foundation.registry.documents; without links and runs, which a single document has."""
+    error = None
+    if row["error_code"] is not None:
+        error = DocumentError(code=row["error_code"], message=row["error_message"], fix=row["error_fix"])
+    return DocumentRecord(
+        document_id=row["document_id"],
+        version_id=row["latest_version"],
+        sha256=row["latest_version"],
+        file_name=row["file_name"],
+        media_type=row["media_type"],
+        size_bytes=row["size_bytes"],
+        status=row["status"],
+        stage=row["stage"],
+        active_version=row["active_version"],
+        version_number=row["number"],
+        duplicate_of=row["duplicate_of"],
+        document_type=row["document_type"],
+        authority=row["authority"],
+        domain=row["domain"],
+        source_url=row["source_url"],
+        accessed_at=row["accessed_at"],
+        licence=row["licence"],
+        owner=row["owner"],
+        acl=list(row["acl"]),
+        landing_key=row["landing_key"],
+        created_at=row["created_at"],
+        arrived_at=row["arrived_at"],
+        indexed_at=row["indexed_at"],
+        deleted_at=row["deleted_at"],
+        attempts=row["attempts"] or 0,
+        error=error,
+        warnings=row["warnings"] or [],
+        counts=row["counts"] or {},
+        status_url=f"{base_url}documents/{row['document_id']}",
+    )
+
+
+def full_record(connection: Connection, row: RowMapping, request: Request) -> DocumentRecord:
+    """With table links and the runs that worked on its latest version."""
+    found = record(row, str(request.base_url))
+    versions = [v for v in {row["active_version"], row["latest_version"]} if v]
+    found.table_links = [
+        TableLink(
+            version_id=link["version_id"],
+            catalog_table=link["catalog_table"],
+            postgres_table=link["postgres_table"],
+            rows=link["rows_catalog"],
+        )
+        for link in links_of(connection, versions)
+    ]
+    found.run_ids = _runs(list_stages(connection, row["document_id"]), row["run_id"])
+    return found
+
+
+def _runs(stages: Sequence[RowMapping], latest: str | None) -> list[str]:
+    runs = dict.fromkeys(stage["run_id"] for stage in stages)
+    if latest:
+        runs[latest] = None
+    return list(runs)

@@ -1,0 +1,164 @@
+"""POST /upload: files into the landing bucket, registered in one transaction each, then a nudge for Dagster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, BackgroundTasks, Form, Query, Request, UploadFile
+
+from foundation.access import parse_acl
+from foundation.errors import AsklineError, EmptyInput, TooLarge
+from foundation.media_type import HEAD, check_upload
+from foundation.names import safe_name
+from foundation.registry.claims import ask_for_run
+from foundation.registry.database import transaction
+from foundation.registry.documents import get_document
+from foundation.registry.intake import UPLOADS, Arrival, Received, lock_key, register_arrival
+from foundation.types import Principal, Status
+from query_service.api.common import ServicesDep, WriterDep
+from query_service.api.outcome import outcome_of
+from query_service.api.records import full_record
+from query_service.problems import problem_body
+from query_service.services import Services
+
+router = APIRouter(tags=["documents"])
+
+_FINAL = (Status.INDEXED, Status.FAILED, Status.DELETED)
+_MB = 1_000_000
+
+
+@router.post("/upload", status_code=202, summary="Upload one or many files")
+async def upload(
+    request: Request,
+    background: BackgroundTasks,
+    services: ServicesDep,
+    principal: WriterDep,
+    files: list[UploadFile],
+    document_type: Annotated[str | None, Form()] = None,
+    authority: Annotated[str | None, Form()] = None,
+    domain: Annotated[str | None, Form()] = None,
+    acl: Annotated[list[str] | None, Form(description="user:NAME, group:NAME or public; absent: yours alone")] = None,
+    source_url: Annotated[str | None, Form()] = None,
+    accessed_at: Annotated[str | None, Form()] = None,
+    licence: Annotated[str | None, Form()] = None,
+    wait: Annotated[float, Query(ge=0, le=600, description="Seconds to wait for `indexed` or `failed`")] = 0,
+) -> dict[str, Any]:
+    """Each file becomes a document or a new version of one; `items` has a record or an error for each.
+
+    The error of a single bad file is the response's own; among several it stands in its item and the others go on.
+    """
+    card = {
+        "document_type": document_type,
+        "authority": authority,
+        "source_url": source_url,
+        "accessed_at": accessed_at,
+        "licence": licence,
+    }
+    entries = parse_acl(acl) if acl else (f"user:{principal.name}",)
+    items: list[dict[str, Any]] = []
+    errors: list[AsklineError] = []
+    days: set[date] = set()
+    for file in files:
+        try:
+            received = await asyncio.to_thread(
+                _receive, services, principal, file, entries, card, domain or services.settings.domain
+            )
+        except AsklineError as error:
+            if error.transient:
+                raise
+            errors.append(error)
+            items.append({"file_name": file.filename, "status": "rejected", "error": problem_body(error)})
+            continue
+        items.append({"received": received})
+        if received.queued:
+            days.add(received.arrival_day)
+    if errors and len(errors) == len(items):
+        raise errors[0]
+    for day in sorted(days):
+        background.add_task(_nudge, services, day)
+    if wait and days:
+        # The response waits, so the nudge cannot wait for the response.
+        for day in sorted(days):
+            await asyncio.to_thread(_nudge, services, day)
+        background.tasks.clear()
+        await _until_final(services, principal, items, wait)
+    return {"items": [_shown(services, principal, item, request, bool(wait)) for item in items]}
+
+
+def _receive(
+    services: Services,
+    principal: Principal,
+    file: UploadFile,
+    acl: tuple[str, ...],
+    card: dict[str, str | None],
+    domain: str,
+) -> Received:
+    name = safe_name(file.filename or "")
+    limit = services.settings.service.max_upload_mb * _MB
+    size = file.size or 0
+    if size > limit:
+        raise TooLarge(f"{name} has {size / _MB:,.1f} MB; at most {limit // _MB:,} MB are accepted.")
+    if size == 0:
+        raise EmptyInput(f"{name} is empty (0 bytes).", fix="Upload a file that has content.")
+    head = file.file.read(HEAD)
+    media_type = check_upload(head, size, name)
+    file.file.seek(0)
+    key = f"{UPLOADS}/{principal.name}/{name}"
+    stores = services.stores
+    with transaction(stores.engine) as connection:
+        # Under the key's lock from the first byte, so that neither a scan nor an erasure comes in between.
+        lock_key(connection, key)
+        stored = stores.landing.put(key, file.file)
+        return register_arrival(
+            connection,
+            Arrival(
+                landing_key=key,
+                file_name=name,
+                media_type=media_type.name,
+                sha256=stored.sha256,
+                size_bytes=stored.size,
+                object_version=stored.version_id,
+                owner=principal.name,
+                acl=acl,
+                domain=domain,
+                source="api",
+                card=card,
+            ),
+        )
+
+
+def _nudge(services: Services, day: date) -> None:
+    with transaction(services.stores.engine) as connection:
+        wanted = ask_for_run(connection, day)
+    if wanted:
+        services.nudge.ingest(day)
+
+
+async def _until_final(services: Services, principal: Principal, items: list[dict[str, Any]], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    ids = [item["received"].document_id for item in items if "received" in item]
+
+    def open_() -> bool:
+        with transaction(services.stores.engine) as connection:
+            return any(get_document(connection, principal, i)["status"] not in _FINAL for i in ids)
+
+    while time.monotonic() < deadline and await asyncio.to_thread(open_):
+        await asyncio.sleep(0.2)
+
+
+def _shown(
+    services: Services, principal: Principal, item: dict[str, Any], request: Request, waited: bool
+) -> dict[str, Any]:
+    if "received" not in item:
+        return item
+    received: Received = item["received"]
+    with transaction(services.stores.engine) as connection:
+        row = get_document(connection, principal, received.document_id)
+        shown = full_record(connection, row, request).model_dump(mode="json")
+        shown["duplicate_of"] = received.duplicate_of
+        if waited:
+            shown |= outcome_of(connection, services, row["latest_version"])
+    return shown

@@ -1,0 +1,119 @@
+"""The query service: `create_app` builds it from settings; `python -m query_service.app` serves it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from foundation.access import require_safe_address
+from foundation.registry.database import transaction
+from foundation.registry.keys import any_key
+from foundation.settings import Settings, get_settings
+from foundation.stores import Stores
+from query_service import problems
+from query_service.api import ask, documents, graph, health, keys, lineage, search, sessions, tables, uploads
+from query_service.limits import BodyLimit
+from query_service.question_graph import build_graph
+from query_service.services import Services
+
+WEB = Path(__file__).parent / "web"
+_SECURITY_HEADERS = [
+    (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+]
+
+logger = logging.getLogger(__name__)
+
+
+def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
+    """ConfigurationError when the settings would expose the service without keys."""
+    services = Services(settings, stores or Stores(settings))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with transaction(services.stores.engine) as connection:
+            has_keys = any_key(connection)
+        require_safe_address(settings.service.host, has_keys)
+        app.state.keys_required = not _is_loopback(settings.service.host)
+        services.stores.embedder.embed_query("ready")  # the model is loaded before the first question
+        app.state.graph = build_graph(services)
+        if settings.service.log_content:
+            logger.warning("ASKLINE_SERVICE__LOG_CONTENT is on: questions and document text may be logged.")
+        yield
+        services.stores.close()
+
+    app = FastAPI(
+        title="Askline",
+        version=version("askline"),
+        description="Cited answers over documents, tables and a knowledge graph.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.services = services
+    app.add_middleware(GZipMiddleware, minimum_size=2_000)
+    app.add_middleware(BodyLimit, max_megabytes=settings.service.max_upload_mb)
+    app.add_middleware(_SecurityHeaders)
+    problems.install(app)
+    for module in (ask, search, uploads, documents, tables, sessions, lineage, graph, keys, health):
+        app.include_router(module.router)
+    _add_page(app)
+    return app
+
+
+def _add_page(app: FastAPI) -> None:
+    app.mount("/web", StaticFiles(directory=WEB), name="web")
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(WEB / "index.html")
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> FileResponse:
+        return FileResponse(WEB / "docs.html")
+
+
+class _SecurityHeaders:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # the ASGI triple
+        async def with_headers(message) -> None:  # type: ignore[no-untyped-def]
+            if message["type"] == "http.response.start":
+                there = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(h for h in _SECURITY_HEADERS if h[0] not in there)]
+            await send(message)
+
+        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def main() -> None:
+    settings = get_settings()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    uvicorn.run(
+        create_app(settings),
+        host=settings.service.host,
+        port=settings.service.port,
+        access_log=False,  # addresses hold ids and search words
+        log_level="warning",
+    )
+
+
+if __name__ == "__main__":
+    main()

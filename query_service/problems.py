@@ -1,0 +1,84 @@
+"""Errors as application/problem+json (RFC 9457): the one place where an exception becomes a response."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from foundation.errors import AsklineError, SqlRefused, Unauthenticated
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def problem_body(error: AsklineError) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "type": f"https://askline.dev/problems/{error.code}",
+        "title": error.code.replace("_", " "),
+        "status": error.status,
+        "code": error.code,
+        "detail": error.message,
+        "fix": error.fix,
+    }
+    if isinstance(error, SqlRefused):
+        body["rule"] = error.rule
+    return body
+
+
+def problem(error: AsklineError) -> JSONResponse:
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else None
+    if error.transient:
+        headers = {"Retry-After": "2"}
+    return JSONResponse(problem_body(error), error.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Every error of every route comes out as a problem."""
+
+    @app.exception_handler(AsklineError)
+    async def _ours(request: Request, error: AsklineError) -> JSONResponse:
+        if error.status >= 500:
+            logger.warning("%s %s: %s", request.method, request.url.path, error.code)
+        return problem(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        fields = [
+            {"field": ".".join(str(part) for part in item["loc"][1:]) or str(item["loc"][0]), "message": item["msg"]}
+            for item in error.errors()
+        ]
+        body = {
+            "type": "https://askline.dev/problems/invalid_input",
+            "title": "invalid input",
+            "status": 400,
+            "code": "invalid_input",
+            "detail": "; ".join(f"{f['field']}: {f['message']}" for f in fields),
+            "fix": "Correct the named field and send the request again.",
+            "fields": fields,
+        }
+        return JSONResponse(body, 400, media_type=MEDIA_TYPE)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        body = {
+            "type": f"https://askline.dev/problems/{code}",
+            "title": code.replace("_", " "),
+            "status": error.status_code,
+            "code": code,
+            "detail": str(error.detail),
+            "fix": "GET /docs lists what there is.",
+        }
+        return JSONResponse(body, error.status_code, headers=error.headers, media_type=MEDIA_TYPE)
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+        # The type and the trace's frames, not the message: it may quote a question or a document.
+        logger.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=False)
+        return problem(AsklineError("Something went wrong inside Askline."))

@@ -1,0 +1,44 @@
+"""What one process of the query service holds: the stores, the reasoning's parts, the compiled question graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from foundation.lexicon import Lexicon, load_lexicon
+from foundation.registry.database import transaction
+from foundation.registry.datasets import visible_tables
+from foundation.settings import Settings
+from foundation.stores import Stores
+from foundation.types import Principal, TableInfo
+from query_service.nudge import Nudge
+from query_service.reasoning.planner_terms import Terms, load_terms
+from query_service.reasoning.router import OfflineRouter
+
+
+@dataclass
+class Services:
+    settings: Settings
+    stores: Stores
+
+    @cached_property
+    def router(self) -> OfflineRouter:
+        examples = self.stores.domain.yaml("router_examples.yaml")
+        return OfflineRouter(examples, self.stores.embedder)
+
+    @cached_property
+    def terms(self) -> Terms:
+        return load_terms(self.stores.domain.file("table_terms.yaml"))
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        return load_lexicon(self.stores.domain.folder)
+
+    @cached_property
+    def nudge(self) -> Nudge:
+        return Nudge(self.settings.dagster)
+
+    def read_tables(self, principal: Principal) -> list[TableInfo]:
+        """The tables that the principal may read."""
+        with transaction(self.stores.engine) as connection:
+            return visible_tables(connection, principal)

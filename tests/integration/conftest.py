@@ -1,0 +1,86 @@
+"""A whole set of embedded stores in a temporary folder, and runs of the real jobs over them in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from pydantic import SecretStr
+
+from foundation.media_type import HEAD, check_upload
+from foundation.registry.database import transaction
+from foundation.registry.intake import UPLOADS, Arrival, Received, register_arrival
+from foundation.settings import DagsterSettings, DatabaseSettings, Settings
+from foundation.stores import Stores
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+@pytest.fixture
+def settings(tmp_path: Path, empty_database: str) -> Settings:
+    return Settings(
+        data_dir=tmp_path / "data",
+        database=DatabaseSettings(url=SecretStr(empty_database)),
+        dagster=DagsterSettings(nudge=False),
+    )
+
+
+@pytest.fixture
+def stores(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+    """Stores that the Dagster resource of this process uses too."""
+    made = Stores(settings)
+    for module in ("pipelines.resources", "pipelines.sensors.failures"):
+        monkeypatch.setattr(f"{module}.process_stores", lambda: made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def land(stores: Stores) -> Callable[..., Received]:
+    """Put a file into the landing bucket and register it, as the upload endpoint does."""
+
+    def put(name: str, data: bytes, *, owner: str = "local", acl: tuple[str, ...] | None = None) -> Received:
+        key = f"{UPLOADS}/{owner}/{name}"
+        stored = stores.landing.put(key, data)
+        with transaction(stores.engine) as connection:
+            return register_arrival(
+                connection,
+                Arrival(
+                    landing_key=key,
+                    file_name=name,
+                    media_type=check_upload(data[:HEAD], len(data), name).name,
+                    sha256=stored.sha256,
+                    size_bytes=stored.size,
+                    object_version=stored.version_id,
+                    owner=owner,
+                    acl=acl if acl is not None else (f"user:{owner}",),
+                    domain="healthcare",
+                    source="api",
+                ),
+            )
+
+    return put
+
+
+@pytest.fixture
+def run_job(stores: Stores) -> Iterator[Callable[..., dg.ExecuteInProcessResult]]:
+    """Run a job in this process; the ingest jobs over today's partition."""
+    from pipelines.definitions import defs
+
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def run(name: str, tags: dict[str, str] | None = None, **config: Any) -> dg.ExecuteInProcessResult:
+            partitioned = name in ("ingest", "reindex")
+            return defs.resolve_job_def(name).execute_in_process(
+                instance=instance,
+                tags=tags,
+                run_config={"ops": {"raw_files": {"config": config}}} if config else None,
+                partition_key=datetime.now(UTC).strftime("%Y-%m-%d") if partitioned else None,
+                raise_on_error=False,
+            )
+
+        yield run
