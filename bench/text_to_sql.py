@@ -95,7 +95,7 @@ def omop_database() -> duckdb.DuckDBPyConnection:
     folder = DATA / "omop_eunomia"
     connection.execute((folder / "schema_duckdb.sql").read_text())
     for file in sorted((folder / "csv").glob("*.csv.gz")):
-        connection.execute(f"""insert into "{file.name.split('.')[0]}" select * from read_csv('{file}', header=true)""")
+        connection.execute(f"""insert into "{file.name.split(".")[0]}" select * from read_csv('{file}', header=true)""")
     return connection
 
 
@@ -189,7 +189,14 @@ def _schema_tables(ddl: str, values: dict[str, list[str]]) -> list[TableInfo]:
             samples = tuple(values.get(f"{name}.{item.name}", ())[:5])
             optional = 0 if exp.NotNullColumnConstraint in kinds else 1
             columns.append(
-                Column(item.name, item.name, _TYPES.get(kind, "text"), nulls=optional, distinct=1_000 if unique else 900, samples=samples)
+                Column(
+                    item.name,
+                    item.name,
+                    _TYPES.get(kind, "text"),
+                    nulls=optional,
+                    distinct=1_000 if unique else 900,
+                    samples=samples,
+                )
             )
         tables.append(TableInfo(name, name, tuple(columns), 1_000, "upload", "", True, f"dst_{name}"))
     return tables

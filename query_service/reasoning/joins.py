@@ -47,11 +47,15 @@ def name_words(name: str) -> tuple[str, ...]:
     return tuple(singular(w) for w in words)
 
 
-def _is_key(table: TableInfo, column: Column) -> bool:
-    """Whether the column can identify a row: no nulls, and distinct wherever the profile counted."""
+def _is_key(table: TableInfo, column: Column, tables: Sequence[TableInfo]) -> bool:
+    """Whether the column can identify a row, by its profile. Where the profile stopped counting, only the first column of
+    the smallest table that has a column of this name passes."""
     if column.type not in _KEY_TYPES or column.nulls or not table.row_count:
         return False
-    return column.distinct == table.row_count if column.distinct is not None else table.row_count > 1_000
+    if column.distinct is not None:
+        return column.distinct == table.row_count
+    sizes = [t.row_count for t in tables if t.row_count and any(c.name == column.name for c in t.columns)]
+    return table.columns[0] is column and table.row_count == min(sizes) and sizes.count(table.row_count) == 1
 
 
 def _values_agree(many: Column, one: Column) -> bool | None:
@@ -66,25 +70,31 @@ def _values_agree(many: Column, one: Column) -> bool | None:
 
 
 def links(tables: Sequence[TableInfo]) -> list[Link]:
-    """Every many-to-one link between two tables, best first. A name must point at the key; values may confirm or refute."""
+    """Every many-to-one link between two tables, best first; a column points at one table only.
+
+    A name must point at the key; values in the profiles may confirm or refute it.
+    """
     found: list[Link] = []
     for one in tables:
         own = name_words(one.name)
-        keys = [c for c in one.columns if _is_key(one, c) or _named_key(c.name, own)]
-        for key in keys:
+        for key in one.columns:
+            if not (_named_key(key.name, own) or _is_key(one, key, tables)):
+                continue
             words = name_words(key.name)
-            for many in tables:
-                if many.name == one.name:
+            for many, column in ((t, c) for t in tables if t.name != one.name for c in t.columns):
+                score = _name_score(name_words(column.name), words, own, name_words(many.name))
+                # A number that is unique on both sides without naming either (row_id) is a coincidence.
+                counted = score < 1.0 and name_words(column.name) == words and _is_key(many, column, tables)
+                if not score or counted or (column.type == "text") != (key.type == "text"):
                     continue
-                for column in many.columns:
-                    score = _name_score(name_words(column.name), words, own, name_words(many.name))
-                    if not score or (column.type == "text") != (key.type == "text"):
-                        continue
-                    agree = _values_agree(column, key)
-                    if agree is False:
-                        continue
+                agree = _values_agree(column, key)
+                if agree is not False:
                     found.append(Link(many.name, column.name, one.name, key.name, score + (0.1 if agree else 0.0)))
-    return sorted(found, key=lambda link: (-link.score, link.many_table, link.many_column, link.one_table))
+    found.sort(key=lambda link: (-link.score, link.many_table, link.many_column, link.one_table))
+    best: dict[tuple[str, str], float] = {}
+    for link in found:
+        best.setdefault((link.many_table, link.many_column), link.score)
+    return [link for link in found if link.score == best[link.many_table, link.many_column]]
 
 
 def _named_key(column: str, own: tuple[str, ...]) -> bool:
@@ -100,8 +110,8 @@ def _name_score(column: tuple[str, ...], key: tuple[str, ...], own: tuple[str, .
             return 1.0
         # A shared key such as hadm_id or itemid; a shared code (icd_code) also needs tables named alike.
         if key[-1] == "code":
-            return 0.8 if set(many) & set(own) else 0.0
-        return 0.8 if key[-1].endswith("id") and key[-1] != "id" or key[-1] in {"id", "key"} else 0.0
+            return 0.6 + 0.1 * min(2, shared) if (shared := len(set(many) & set(own))) else 0.0
+        return 0.8 if (key[-1].endswith("id") and key[-1] != "id") or key[-1] in {"id", "key"} else 0.0
     if key == ("id",) and column in (own, (entity,), (*own, "id"), (entity, "id"), (*own, "key")):
         return 1.0
     if named and len(column) > len(key) and column[-len(key) :] == key:

@@ -112,6 +112,9 @@ def _compose(ctx: Context) -> SemanticQuery:
                 ctx.draft.dimensions.append(found)
     if ctx.draft.dimensions and not ctx.draft.order:
         _order_groups(ctx)
+    for named in ctx.open("file"):
+        if ctx.draft.base in named.tables:
+            ctx.use(named)
     left = [t for t in ctx.tags if id(t) not in ctx.used and t.kind not in _SILENT]
     if left:
         raise Unanswerable(f"The rules do not know what {_quoted([t.text for t in left])} asks for here.")
@@ -147,7 +150,8 @@ def _groups(ctx: Context) -> list[Tag]:
                 ctx.use(both)
     for item in ctx.open("grain"):
         if re.fullmatch(
-            r"yearly|annual|annually|monthly|quarterly|daily|over time|over the years|\w+ by \w+", item.text.casefold()
+            r"(?:each|every) \w+|yearly|annual|annually|monthly|quarterly|daily|over time|over the years|\w+ by \w+",
+            item.text.casefold(),
         ):
             ctx.use(item)
             found.append(item)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
 from query_service.reasoning.joins import shared_key
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_dates import Period
@@ -47,7 +46,7 @@ class Constraints:
         for tag in ctx.open("identifier"):
             self._identifier(tag)
         for tag in ctx.open("number"):
-            self._key_number(tag)
+            self._number(tag)
         self._events()
         for tag in ctx.open("compare"):
             self._compare(tag, tag.payload)
@@ -160,9 +159,18 @@ class Constraints:
         value = tag.payload if ctx.lexicon.column(reference).type == "text" else int(tag.payload)
         self._place(base, Filter(column=reference, operator="=", values=(value,)), tag, self._negated(tag))
 
-    def _key_number(self, tag: Tag) -> None:
+    def _number(self, tag: Tag) -> None:
+        """“patient 10018081” is a key, “code 0206” a value of that column."""
         ctx = self.ctx
         noun = ctx.before(tag, skip=())
+        if noun is not None and noun.kind == "column" and ctx.entity(noun) is None:
+            reference = ctx.column(noun, base=ctx.draft.base)
+            value = tag.text if ctx.lexicon.column(reference).type == "text" else tag.payload
+            ctx.use(tag, noun)
+            self._place(
+                reference.partition(".")[0], Filter(column=reference, operator="=", values=(value,)), tag, False
+            )
+            return
         if noun is None or noun.kind not in NOUNS or not float(tag.payload).is_integer() or ctx.entity(noun) is None:
             raise Unanswerable(f"It is not clear what the number {tag.text} says.")
         tag.payload = str(int(tag.payload))
@@ -177,10 +185,12 @@ class Constraints:
             table = ctx.table_of(tag)
             if table is None:
                 raise Unanswerable(f"No table here holds “{tag.text}”.")
-            counted = ctx.before(tag, skip=("stop",))
-            condition = (
-                counted if counted is not None and counted.kind == "compare" and id(counted) not in ctx.used else None
-            )
+            if base in tag.tables or any(c.startswith(f"{base}.") for c in tag.columns):
+                ctx.use(tag)
+                continue
+            counted = ctx.before(tag, skip=("stop", "value", "distinct"))
+            rows = tag.kind == "table" and counted is not None and counted.kind == "compare"
+            condition = counted if rows and id(counted) not in ctx.used and not counted.payload.age else None
             if ctx.reach(base, table) is not None and condition is None:
                 if (
                     (mark := ctx.before(tag, skip=_LINKING)) is not None
@@ -197,19 +207,26 @@ class Constraints:
             self._tie(table)
             group = Group(table, negated=negated, part=self._is_part(tag), at=tag.at)
             if condition is not None:
-                compared: Comparison = condition.payload
-                if compared.operator not in {"=", "<", "<=", ">", ">="} or not all(
-                    isinstance(v, int) for v in compared.values
-                ):
-                    raise Unanswerable(f"“{condition.text} {tag.text}” is not a number of rows.")
-                if compared.operator in {"<", "<="}:
-                    # Fewer than n includes none, which no row of the table can show: say "not n or more".
-                    group.negated, operator = not negated, ">=" if compared.operator == "<" else ">"
-                else:
-                    operator = compared.operator
                 ctx.use(condition)
-                group.rows = CountCondition.model_validate({"operator": operator, "value": compared.values[0]})
+                group = self._counted(group, condition)
             self.groups.append(group)
+
+    def _counted(self, group: Group, condition: Tag) -> Group:
+        """“At least 3 emergency encounters”: the number of rows, over the values that stand between, if any."""
+        compared: Comparison = condition.payload
+        whole = all(isinstance(v, int) for v in compared.values)
+        if compared.operator not in {"=", "<", "<=", ">", ">="} or not whole:
+            raise Unanswerable(f"“{condition.text}” is not a number of rows.")
+        own = next((g for g in self.groups if g.table == group.table and g.at > condition.at and g.at < group.at), None)
+        if own is not None:
+            self.groups.remove(own)
+            group.filters.extend(own.filters)
+        operator = compared.operator
+        if operator in {"<", "<="}:
+            # Fewer than n includes none, which no row of the table can show: say "not n or more".
+            group.negated, operator = not group.negated, ">=" if operator == "<" else ">"
+        group.rows = CountCondition.model_validate({"operator": operator, "value": compared.values[0]})
+        return group
 
     # -- comparisons --------------------------------------------------------------------------------------------
 
@@ -228,7 +245,10 @@ class Constraints:
             (before.kind == "table" and before.tables and ctx.is_patient(before.tables[0]))
             or (before.kind == "value" and any(ctx.is_patient(h.table) for h in before.hits))
         )
-        if column is None and (item.age or ages or (person and max(item.values) <= 130)):
+        person = (
+            person and (after is None or after.kind not in {"value", "table", "number"}) and max(item.values) <= 130
+        )
+        if column is None and (item.age or ages or person):
             ctx.use(tag, *ages)
             return self._age(tag, item)
         if column is None:
@@ -374,8 +394,16 @@ class Constraints:
     def _finish(self) -> None:
         ctx, draft = self.ctx, self.ctx.draft
         for tag in ctx.open("column"):
-            if self._explains(tag):
+            if self._negated(tag):
+                reference = ctx.column(tag, base=draft.base)
+                self._place(reference.partition(".")[0], Filter(column=reference, operator="is_null"), tag, False)
                 ctx.use(tag)
+            elif self._explains(tag):
+                ctx.use(tag)
+        for often in ctx.open("count"):
+            self._how_often(often)
+        self._whole_row()
+        self._one_row()
         related = [
             (
                 g,
@@ -398,6 +426,43 @@ class Constraints:
             draft.measures[0] = Measure(
                 function="share", alias="percent", where=tuple(self.part), where_related=tuple(part)
             )
+
+    def _how_often(self, tag: Tag) -> None:
+        """“How many patients have X, and how often did it occur”: both are counted over the events."""
+        ctx, draft = self.ctx, self.ctx.draft
+        key = ctx.lexicon.key_of(self.groups[0].table, ctx.patient) if len(self.groups) == 1 and ctx.patient else None
+        plain = key is not None and not self.groups[0].negated and self.groups[0].rows is None
+        if not plain or not ctx.is_patient(draft.base) or len(draft.measures) != 1:
+            raise Unanswerable(f"It is not clear what “{tag.text}” counts.")
+        ctx.use(tag)
+        group = self.groups.pop()
+        draft.base = group.table
+        draft.filters.extend(group.filters)
+        draft.computed.extend(group.computed)
+        draft.measures[:] = [
+            Measure(function="count_distinct", column=key, alias="number_of_patients"),
+            Measure(function="count", alias=f"number_of_{group.table}".lower()),
+        ]
+
+    def _whole_row(self) -> None:
+        """“What is the surcharge for a holiday visit”, where holiday visit is a surcharge: its row is the answer."""
+        draft = self.ctx.draft
+        fixed = {f.column for f in draft.filters if f.operator == "="}
+        if draft.select and set(draft.select) <= fixed:
+            draft.select[:] = [f"{draft.base}.{c.name}" for c in self.ctx.lexicon.by_name[draft.base].columns]
+
+    def _one_row(self) -> None:
+        """An amount of many rows, without “total” or “average”, is a question that has no one answer."""
+        draft, lexicon = self.ctx.draft, self.ctx.lexicon
+        if draft.order and draft.limit or not draft.distinct or self.ctx.is_patient(draft.base):
+            return
+        amounts = (
+            [c for c in draft.select if lexicon.column(c).type in {"decimal", "double"}] if not draft.computed else []
+        )
+        rows = lexicon.by_name[draft.base].row_count
+        unique = any(f.operator == "=" and lexicon.column(f.column).distinct == rows for f in draft.filters)
+        if len(amounts) == len(draft.select) and amounts and not unique:
+            raise Unanswerable(f"Which {amounts[0].rpartition('.')[2]}: the total, the average, or that of one row?")
 
     def _explains(self, tag: Tag) -> bool:
         """A column word beside a condition on that column: “city Boston”, “payer is Medicare”."""

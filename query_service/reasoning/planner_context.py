@@ -15,7 +15,7 @@ from query_service.reasoning.semantic_query import Computed, Dimension, Filter, 
 NOUNS = {"table", "column"}
 
 
-class Unanswerable(Exception):  # noqa: N818
+class Unanswerable(Exception):
     """Why the rules cannot answer, in words for the user."""
 
 
@@ -98,6 +98,8 @@ class Context:
         order = list(lexicon.entity_of)
         ranked = sorted(dict.fromkeys(names), key=lambda n: order.index(n) if n in order else len(order))
         uploads = [n for n in ranked if lexicon.by_name[n].kind == "upload"] or ranked
+        named = {t for tag in self.tags if tag.kind == "file" for t in tag.tables}
+        uploads = [n for n in uploads if n in named] or uploads
         if not uploads:
             raise Unanswerable(f"No table here holds {what}.")
         first = lexicon.by_name[uploads[0]]
@@ -119,6 +121,8 @@ class Context:
                 found.append(table)
             elif tag.kind == "value" and len({h.table for h in tag.hits}) == 1:
                 found.append(tag.hits[0].table)
+            elif tag.kind == "column" and len(owners := {c.partition(".")[0] for c in tag.columns}) == 1:
+                found.append(next(iter(owners)))
         return list(dict.fromkeys(found))
 
     def is_patient(self, table: str) -> bool:

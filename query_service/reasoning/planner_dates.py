@@ -31,7 +31,7 @@ _UNIT = r"(?:day|week|month|quarter|year)"
 _NUMBERS = {w: n for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
 _PATTERNS = [
     ("span", rf"(?:\bbetween|\bfrom)\s+(?P<a>{_POINT})\s+(?:and|to|until|through|till)\s+(?P<b>{_POINT})(?![\w-])"),
-    ("span", rf"(?:\bfor\s+|\bin\s+|\bover\s+)?(?:\bthe\s+years\s+)?\b(?P<a>(?:19|20|21)\d\d)\s*(?:-|–|to)\s*(?P<b>(?:19|20|21)\d\d)(?![\w-])"),
+    ("span", r"(?:\bfor\s+|\bin\s+|\bover\s+)?(?:\bthe\s+years\s+)?\b(?P<a>(?:19|20|21)\d\d)\s*(?:-|–|to)\s*(?P<b>(?:19|20|21)\d\d)(?![\w-])"),
     ("since", rf"\b(?:since|starting(?:\s+(?:in|from|on))?|from)\s+(?P<a>{_POINT})(?:\s+(?:on|onwards?))?(?![\w-])"),
     ("since", rf"\bin\s+(?P<a>{_POINT})\s+or\s+later(?![\w-])"),
     ("after", rf"\b(?:after|later\s+than)\s+(?P<a>{_POINT})(?![\w-])"),
@@ -39,6 +39,7 @@ _PATTERNS = [
     ("until", rf"\b(?:until|through|up\s+to|till|by\s+the\s+end\s+of)\s+(?P<a>{_POINT})(?![\w-])"),
     ("decade", r"\b(?:in|during|from)?\s*the\s+(?P<a>(?:19|20)\d0)'?s\b"),
     ("last", rf"\b(?:in|during|over|within|for)?\s*(?:the\s+)?(?:last|past|previous)\s+(?P<n>{_COUNT})\s+(?P<u>{_UNIT})s?\b"),
+    ("last", rf"\bsince\s+(?P<n>{_COUNT})\s+(?P<u>{_UNIT})s?\s+ago\b"),
     ("past", rf"\b(?:in|during|over|within)\s+the\s+(?:last|past)\s+(?P<u>{_UNIT})\b"),
     ("previous", rf"\b(?:in|during|over|for)?\s*(?:the\s+)?(?:last|previous)\s+(?P<u>{_UNIT})\b"),
     ("this", rf"\b(?:in|during|for)?\s*(?:this|the\s+current)\s+(?P<u>{_UNIT})(?:\s+so\s+far)?\b"),

@@ -7,10 +7,11 @@ import re
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_lexicon import NUMERIC, TEMPORAL
 from query_service.reasoning.planner_tags import Tag
-from query_service.reasoning.semantic_query import Computed, Dimension, Function, Grain, Measure, Order
+from query_service.reasoning.semantic_query import Computed, Dimension, Filter, Function, Grain, Measure, Order
 
 _BETWEEN = ("stop", "distinct", "value", "is", "active", "compare")
 _MANY = 10
+YES_NO = re.compile(r"\s*(?:has|have|had|does|did|do|is|was|were|are)\b", re.IGNORECASE)
 _PRICED = re.compile(r"expensive|costliest|cheapest", re.IGNORECASE)
 
 
@@ -21,6 +22,8 @@ def head(ctx: Context, groups: list[Tag]) -> None:
     asked = ctx.open("rows", "what")
     if percent:
         return _share(ctx, percent[0])
+    if not (counts or asked or ctx.open("when")) and _whether(ctx):
+        return None
     if extreme and _rank(ctx, extreme, asked):
         return None
     if counts:
@@ -31,11 +34,41 @@ def head(ctx: Context, groups: list[Tag]) -> None:
         return _moment(ctx)
     if ctx.open("distribution"):
         return _distribution(ctx, groups)
-    if additive := [t for t in ctx.open("column") if t.text.casefold().startswith("total") and groups]:
-        return _sum_of(ctx, additive[0])
+    totals = [
+        t for t in ctx.open("column") if t.text.casefold().startswith("total") and set(t.columns) & ctx.lexicon.additive
+    ]
+    if totals and (not asked or ctx.following(asked[-1], {"column"}, ("stop", "is")) is totals[0]):
+        return _sum_of(ctx, totals[0])
+    if not asked and (first := _implied(ctx)) is not None:
+        asked = [first]
     if asked:
         return _rows(ctx, asked[0])
     raise Unanswerable("The question does not say what to count, add up or show.")
+
+
+def _implied(ctx: Context) -> Tag | None:
+    """“Birth date of …”, “Encounters in 2019”: a noun phrase alone asks to be shown."""
+    first = next((t for t in ctx.tags if t.kind != "stop"), None)
+    if first is None or first.kind not in {*NOUNS, "value"}:
+        return None
+    mark = Tag("rows", "list", -1, -1)
+    ctx.tags.insert(0, mark)
+    return mark
+
+
+def _whether(ctx: Context) -> bool:
+    """“Does … have …”, “Has … been given …”: the number of patients of whom it is true."""
+    first = ctx.tags[0] if ctx.tags else None
+    if first is None or not YES_NO.match(first.text) or first.kind not in {"stop", "is", "with"}:
+        return False
+    patients = next((t for t in ctx.lexicon.entity_of if ctx.is_patient(t)), None)
+    if patients is None:
+        raise Unanswerable("No table here holds patients.")
+    noun = next((t for t in ctx.open("table") if ctx.is_patient(t.tables[0])), None)
+    ctx.use(first, *([noun] if noun else []))
+    ctx.draft.base = patients
+    ctx.draft.measures.append(Measure(function="count", alias="number_of_patients"))
+    return True
 
 
 # -- counts -----------------------------------------------------------------------------------------------------
@@ -43,7 +76,8 @@ def head(ctx: Context, groups: list[Tag]) -> None:
 
 def _count(ctx: Context, counts: list[Tag], groups: list[Tag]) -> None:
     count = counts[0]
-    ctx.use(*counts, *ctx.open("rows", "what"))
+    # “How many patients have …, and how often …”: the second count is of the events, see Constraints.
+    ctx.use(*[c for c in counts if c is count or c.text.casefold() != "how often"], *ctx.open("rows", "what"))
     average = [t for t in ctx.open("measure") if t.payload == "avg"]
     ctx.use(*[t for t in ctx.open("measure") if t.payload == "sum"], *average)
     target = ctx.following(count, NOUNS, (*_BETWEEN, "measure", "count"))
@@ -61,7 +95,13 @@ def _count(ctx: Context, counts: list[Tag], groups: list[Tag]) -> None:
 def _counted_by_value(ctx: Context, count: Tag) -> Tag:
     """“How many females …”: the value's own table is what is counted."""
     value = ctx.following(count, {"value"}, ("stop", "distinct"))
-    tables = list(dict.fromkeys(h.table for h in value.hits)) if value else []
+    if value is None:
+        # “Among women with …, how many are …”: what stands before is counted.
+        value = next((t for t in ctx.tags if t.at < count.at and t.kind in {"table", "value"}), None)
+        if value is not None and value.kind == "table" and ctx.is_patient(value.tables[0]):
+            ctx.use(value)
+            return value
+    tables = list(dict.fromkeys(h.table for h in value.hits if h.table in ctx.lexicon.entity_of)) if value else []
     patient = [t for t in tables if ctx.is_patient(t)]
     if value is None or not (patient or len(tables) == 1):
         raise Unanswerable("The question does not say what is counted.")
@@ -249,7 +289,7 @@ def _rank(ctx: Context, extreme: list[Tag], asked: list[Tag]) -> bool:
     follows = ctx.following(mark, {*NOUNS, "grain", "verb"}, ("stop", "measure", "value", "number", "distinct"))
     if mark.kind == "extreme" and follows is not None and follows.kind == "table" and _PRICED.search(mark.text):
         return _dearest(ctx, mark, follows, asked)
-    lead = next((t for t in ctx.tags if t.kind in {*NOUNS, "grain"} and t.at < mark.at and id(t) not in ctx.used), None)
+    lead = _lead(ctx, mark, asked)
     if mark.kind == "extreme" and not (lead and (asked or ctx.open("with"))) and mark.text.casefold() != "top":
         return False
     number = next((t for t in ctx.open("number") if float(t.payload).is_integer()), None)
@@ -268,9 +308,24 @@ def _rank(ctx: Context, extreme: list[Tag], asked: list[Tag]) -> bool:
         and not _is_thing(ctx, what)
     ):
         _rank_by_column(ctx, subject, what, averaged, descending)
+    elif mark.kind == "extreme" and mark.text.casefold() != "top":
+        raise Unanswerable(f"“{mark.text}” by which number?")
     else:
         _rank_by_count(ctx, subject, what, descending)
     return True
+
+
+def _lead(ctx: Context, mark: Tag, asked: list[Tag]) -> Tag | None:
+    """What is ranked, where it stands before the mark: “which payer had the highest …”, “patients with the most …”."""
+    wanted = {*NOUNS, "grain"}
+    if asked and asked[-1].at < mark.at:
+        found = ctx.following(asked[-1], wanted, ("stop", "distinct", "is", "what", "rows"))
+        if found is not None and found.at < mark.at:
+            return found
+    near = ctx.before(mark, skip=("stop", "is"))
+    if near is not None and near.kind == "with":
+        near = ctx.before(near, skip=("stop",))
+    return near if near is not None and near.kind in wanted and id(near) not in ctx.used else None
 
 
 def _dearest(ctx: Context, mark: Tag, target: Tag, asked: list[Tag]) -> bool:
@@ -310,12 +365,28 @@ def _rank_by_count(ctx: Context, subject: Tag, what: Tag | None, descending: boo
         if table is None:
             raise Unanswerable(f"No table here holds “{what.text}”.")
         draft.base = table
+        key = (
+            ctx.lexicon.key_of(own, ctx.patient)
+            if (own := ctx.table_of(subject) if subject.kind == "table" else None) and ctx.patient
+            else None
+        )
+        if own and key and ctx.is_patient(table) and own != table:
+            # “Which condition affects the most patients”: patients are counted once each.
+            draft.base = own
+            draft.dimensions.extend(dimension(ctx, subject))
+            draft.measures.append(Measure(function="count_distinct", column=key, alias="number_of_patients"))
+            draft.order.append(Order(by="number_of_patients", descending=descending))
+            return
     elif subject.kind == "table":
         draft.base = ctx.pick(subject.tables, subject.text)
     else:
         events = [t for t in ctx.mentioned() if subject.kind == "grain" or _holds(ctx, t, subject)]
         draft.base = events[0] if events else ctx.column(subject).partition(".")[0]
     draft.dimensions.extend(dimension(ctx, subject))
+    for ranked in draft.dimensions:
+        if ctx.lexicon.column(ranked.column).nulls and not ctx.is_patient(ranked.column.partition(".")[0]):
+            # Rows that do not say what is ranked are no rank of their own.
+            draft.filters.append(Filter(column=ranked.column, operator="not_null"))
     draft.measures.append(Measure(function="count", alias=f"number_of_{_alias('', draft.base)}"))
     draft.order.append(Order(by=draft.measures[-1].alias, descending=descending))
 
@@ -330,7 +401,9 @@ def _rank_by_column(ctx: Context, subject: Tag, what: Tag, averaged: Tag | None,
     own = ctx.pick(subject.tables, subject.text) if subject.kind == "table" else None
     reference = ctx.column(what, NUMERIC, base=own)
     draft.base = reference.partition(".")[0]
-    if own == draft.base and averaged is None:
+    own_key = ctx.lexicon.key_of(own, entity) if own is not None and (entity := ctx.entity(subject)) else None
+    if own == draft.base and averaged is None and (own_key or not what.text.casefold().startswith("total")):
+        # A row with a key of its own is one thing; “the medication with the highest total” is a kind of row, below.
         draft.select.extend([*ctx.labels(own, own), reference])
         draft.order.append(Order(by=reference, descending=descending))
         return
@@ -401,7 +474,7 @@ def _table_rows(ctx: Context, target: Tag, more: list[Tag], listed: bool) -> Non
     draft, table = ctx.draft, ctx.pick(target.tables, target.text)
     draft.base = table
     draft.select.extend(ctx.labels(table, table))
-    draft.select.extend(ctx.column(t, base=table) for t in more)
+    draft.select.extend(ctx.column(t, base=table) for t in [*more, *_shown(ctx, target)])
     starts = ctx.lexicon.dates(table, "start")
     if not ctx.is_patient(table) and starts and listed:
         draft.select.append(starts[0])
@@ -409,6 +482,22 @@ def _table_rows(ctx: Context, target: Tag, more: list[Tag], listed: bool) -> Non
     else:
         draft.distinct = True
         draft.order.append(Order(by=draft.select[0]))
+
+
+def _shown(ctx: Context, target: Tag) -> list[Tag]:
+    """“… with its class and total claim cost”: columns after the noun that no condition follows."""
+    found: list[Tag] = []
+    item = ctx.after(target, skip=("stop",))
+    while item is not None and item.kind in {"with", "and", "column", "stop"}:
+        after = ctx.after(item, skip=("stop",))
+        if item.kind == "column":
+            if after is not None and after.kind in {"value", "compare", "is", "missing", "number"}:
+                break
+            found.append(item)
+        item = after
+    if found:
+        ctx.use(*found)
+    return found
 
 
 def _column_rows(ctx: Context, columns: list[Tag]) -> None:
@@ -448,7 +537,7 @@ def _moment(ctx: Context) -> None:
     youngest = mark.kind == "youngest"
     if births and not youngest and mark.text.casefold() != "oldest":
         raise Unanswerable("Patients have no first and last; ask for the oldest or the youngest.")
-    draft.select.extend([moment, *ctx.labels(table, table)])
+    draft.select.extend([moment, *ctx.labels(table, table), *(ctx.column(t, base=table) for t in _shown(ctx, target))])
     draft.order.append(Order(by=moment, descending=youngest or (bool(latest) and mark.payload == "desc")))
     if latest:
         plural = target.text.casefold().endswith("s")

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from foundation.types import Column, TableInfo
 from query_service.reasoning.joins import Link, links, name_words, path
-from query_service.reasoning.planner_terms import ColumnTerm, Entity, Terms
+from query_service.reasoning.planner_terms import ColumnTerm, Entity, Terms, ValueTerm
 from query_service.reasoning.planner_words import stems
 
 FindValues = Callable[[str, str, str], list[str]]
 NUMERIC = {"bigint", "decimal", "double"}
 TEMPORAL = {"date", "timestamp"}
+_UNITS = {"usd", "eur", "gbp", "min", "minute", "hour", "day", "mg", "kg", "cm", "percent", "pct", "amount"}
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-", re.I)
 
 
@@ -50,6 +51,8 @@ class Lexicon:
     phrases: dict[tuple[str, ...], list[str]] = field(init=False)
     """Words → columns, the better first."""
     table_phrases: dict[tuple[str, ...], list[str]] = field(init=False)
+    file_phrases: dict[tuple[str, ...], list[str]] = field(init=False)
+    """Words of file names and sheets → the tables that came from them."""
     sample_values: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
     meanings: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
     verbs: dict[tuple[str, ...], str] = field(init=False)
@@ -59,9 +62,16 @@ class Lexicon:
         self.links = links(self.tables)
         self.by_name = {t.name: t for t in self.tables}
         ranked = {t.name: found for t in self.tables if (found := self._entity(t)) is not None}
+        # A table that another of the same kind points at holds codes, not events: d_icd_procedures beside procedures_icd.
+        codes = {
+            k.one_table
+            for k in self.links
+            if k.one_table in ranked and k.many_table in ranked and ranked[k.one_table][1] is ranked[k.many_table][1]
+        }
+        ranked = {name: found for name, found in ranked.items() if name not in codes}
         self.entity_of = {name: entity for name, (_, entity) in sorted(ranked.items(), key=lambda i: -i[1][0])}
         self.phrases, self.table_phrases, self.sample_values, self.meanings = {}, {}, {}, {}
-        self.additive = set()
+        self.file_phrases, self.additive = {}, set()
         self.verbs = {stems(v): e.name for e in self.terms.entities for v in e.verbs}
         vocabulary = self._vocabulary()
         for table in self.tables:
@@ -209,11 +219,16 @@ class Lexicon:
         entity = self.entity_of.get(table.name)
         if entity is not None:
             forms |= {stems(w) for w in entity.words}
-        label = re.sub(r"\.(csv|xlsx?|tsv)$", "", table.label.casefold())
-        forms |= {stems(label)} if label else set()
         for form in forms:
             if form:
                 self.table_phrases.setdefault(form, []).append(table.name)
+        for name in (table.file_name, table.sheet, table.label):
+            form = stems(re.sub(r"\.(csv|xlsx?|tsv)$", "", (name or "").casefold()).replace("_", " "))
+            for start in range(len(form)):
+                # “the price list” for clinic_price_list.xlsx; one word alone would be too common.
+                if (len(form) - start > 1 or start == 0) and form[start:] not in forms:
+                    known = self.file_phrases.setdefault(form[start:], [])
+                    known.extend([table.name] if table.name not in known else [])
 
     def _add_column(self, table: TableInfo, column: Column, vocabulary: set[str]) -> None:
         forms = [name_words(column.name), stems(column.label.replace("_", " "))]
@@ -221,8 +236,11 @@ class Lexicon:
         if len(forms[0]) == 1 and (parts := _segment(joined, vocabulary)):
             forms.append(parts)
         for form in dict.fromkeys(forms):
-            if form and form != ("id",):
+            # A column that is only called id or value is not what those words of a question mean.
+            if form and form not in {("id",), ("value",)}:
                 self._phrase(form, f"{table.name}.{column.name}")
+                if len(form) > 1 and form[-1] in _UNITS:
+                    self._phrase(form[:-1], f"{table.name}.{column.name}")
                 if len(form) > 2 and form[-1] in {"date", "name"}:
                     self._phrase(form[-2:], f"{table.name}.{column.name}")
 
@@ -250,6 +268,16 @@ class Lexicon:
         if term.additive:
             self.additive |= {f"{table.name}.{c.name}" for c in matched}
 
+    def _add_meaning(self, words: tuple[str, ...], hit: ValueHit, term: ValueTerm) -> None:
+        """Of two columns of one table that hold the same code, the one that the domain names first."""
+        order = [squeeze(c) for c in term.columns]
+        known = self.meanings.setdefault(words, [])
+        rival = next((h for h in known if h.table == hit.table and squeeze(h.column) in order), None)
+        if rival is None:
+            known.append(hit)
+        elif order.index(squeeze(hit.column)) < order.index(squeeze(rival.column)):
+            known[known.index(rival)] = hit
+
     def _add_values(self, table: TableInfo, column: Column) -> None:
         coded = [v for v in self.terms.values if squeeze(column.name) in {squeeze(c) for c in v.columns}]
         for term in coded:
@@ -258,8 +286,7 @@ class Lexicon:
                 values = tuple(s for s in column.samples if s.casefold() in stored)
                 if values:
                     for words in meaning.words:
-                        hit = ValueHit(table.name, column.name, values)
-                        self.meanings.setdefault(stems(words), []).append(hit)
+                        self._add_meaning(stems(words), ValueHit(table.name, column.name, values), term)
         if column.type != "text":
             return
         for sample in column.samples:

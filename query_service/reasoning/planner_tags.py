@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from query_service.reasoning.joins import singular
 from query_service.reasoning.planner_dates import Period, periods
 from query_service.reasoning.planner_lexicon import FindValues, Lexicon, ValueHit, bare_stems, searchable
 from query_service.reasoning.planner_words import (
@@ -20,7 +21,6 @@ from query_service.reasoning.planner_words import (
     phrase,
     tokens,
 )
-from query_service.reasoning.joins import singular
 
 _LONGEST = 8
 _MAX_LOOKUPS = 400
@@ -65,7 +65,7 @@ class _Tagger:
         free = [t for t in tokens(self.question) if not any(t.start < e and s < t.end for s, e in blocked)]
         for run in _runs(free, blocked):
             result.extend(self._resolve_unknown(self._known(run)))
-        return sorted(result, key=lambda t: t.at)
+        return _doubted(sorted(result, key=lambda t: t.at))
 
     # -- what is known ------------------------------------------------------------------------------------------
 
@@ -103,6 +103,8 @@ class _Tagger:
             return self._tag("value", None, span=span, columns=columns, hits=self._widen(hits, span))
         if columns:
             return self._tag("column", None, span=span, columns=columns)
+        if files := lexicon.file_phrases.get(stemmed):
+            return self._tag("file", None, span=span, tables=list(files))
         if (verb := lexicon.verbs.get(words) or lexicon.verbs.get(stemmed)) is not None:
             return self._tag("verb", verb, span=span)
         if len(span) == 1:
@@ -142,7 +144,6 @@ class _Tagger:
             "is",
             "and",
             "or",
-            "negation",
             "count",
             "with",
             "group",
@@ -203,12 +204,24 @@ class _Tagger:
             return None
         return ValueHit(table, name, exact, wider or exact, None if complete else text)
 
+    def _other_labels(self, hits: list[ValueHit], span: Sequence[Token]) -> list[ValueHit]:
+        """The same words in columns that name rows but show only some of their values in the profile."""
+        wanted, text = tuple(t.stem for t in span), self.question[span[0].start : span[-1].end]
+        known = {h.reference for h in hits}
+        found = []
+        for reference in dict.fromkeys(c for t in self.lexicon.entity_of for c in self.lexicon.label(t)):
+            table, _, column = reference.partition(".")
+            if reference not in known and searchable(self.lexicon.column(reference)):
+                found.append(self._in_column(table, column, wanted, text))
+        return [hit for hit in found if hit is not None and hit.exact]
+
     def _widen(self, hits: list[ValueHit], span: Sequence[Token]) -> list[ValueHit]:
         """Exact hits, each with the values of its column that have the phrase inside."""
         wanted = tuple(t.stem for t in span)
         text = self.question[span[0].start : span[-1].end]
         result = []
-        for hit in hits:
+        coded_all = wanted in self.lexicon.meanings
+        for hit in [*hits, *([] if coded_all else self._other_labels(hits, span))]:
             entity = self.lexicon.entity_of.get(hit.table)
             coded = wanted in self.lexicon.meanings and hit in self.lexicon.meanings[wanted]
             own_code_table = entity is None and len(self.lexicon.tables) > 1
@@ -217,6 +230,19 @@ class _Tagger:
                 wide = self._in_column(hit.table, hit.column, wanted, text)
             result.append(ValueHit(hit.table, hit.column, hit.exact, wide.wider, wide.contains) if wide else hit)
         return result
+
+
+def _doubted(tags: list[Tag]) -> list[Tag]:
+    """Two parts of values side by side are no value: “alcohol use” is neither alcohol abuse nor the use of insulin."""
+
+    def partial(tag: Tag) -> bool:
+        return tag.kind == "unknown" or (tag.kind == "value" and not any(h.exact for h in tag.hits))
+
+    for left, right in zip(tags, tags[1:], strict=False):
+        if partial(left) and partial(right):
+            for tag in (left, right):
+                tag.kind = "unknown"
+    return tags
 
 
 def _runs(free: Sequence[Token], blocked: Sequence[tuple[int, int]]) -> list[list[Token]]:

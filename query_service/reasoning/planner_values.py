@@ -112,8 +112,8 @@ def _hint(ctx: Context, tag: Tag) -> tuple[str | None, str | None]:
     for earlier in reversed(ctx.tags[:index]):
         if earlier.kind == "verb" or (earlier.kind == "table" and not all(ctx.is_patient(t) for t in earlier.tables)):
             return (ctx.table_of(earlier), None) if weak is None else (None, weak)
-        if earlier.kind == "with" and weak is None:
-            weak = earlier.text.casefold().split()[-1]
+        if earlier.kind in {"with", "negation"} and weak is None:
+            weak = "with" if earlier.kind == "negation" else earlier.text.casefold().split()[-1]
     return None, weak
 
 

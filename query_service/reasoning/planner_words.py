@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from query_service.reasoning.joins import singular
 
@@ -51,13 +51,17 @@ _add(
     "group",
     "",
     "by|per|for each|for every|grouped by|group by|split by|stratified by|stratify by|broken down by|broken out by|break down by"
-    "|breakdown by|in each|of each|according to|categorized by|by each|across|at each|distribution by|with a breakdown by",
+    "|breakdown by|in each|of each|each|every|according to|categorized by|by each|across|at each|distribution by|with a breakdown by",
 )
 _add("distribution", "", "distribution of|breakdown of|distribution")
-_add("grain", "year", "year|yearly|annual|annually|calendar year|over time|over the years|year by year")
-_add("grain", "month", "month|monthly|calendar month|month by month")
-_add("grain", "quarter", "quarter|quarterly")
-_add("grain", "day", "day|daily|date")
+_add(
+    "grain",
+    "year",
+    "each year|every year|year|yearly|annual|annually|calendar year|over time|over the years|year by year",
+)
+_add("grain", "month", "each month|every month|month|monthly|calendar month|month by month")
+_add("grain", "quarter", "each quarter|every quarter|quarter|quarterly")
+_add("grain", "day", "each day|every day|day|daily|date")
 _add(
     "negation",
     "",
@@ -72,7 +76,7 @@ _add(
     "list|show|show me|list all|which|what are|what were|who|who are|whose|display|give me a list of|list of|names of"
     "|name of|give me|show all|what kinds of|what types of|what kind of|what type of|what other|details of",
 )
-_add("what", "", "what|what is|what was|whats|what's|how old is|how old was")
+_add("what", "", "tell me|let me know|do you know|what|what is|what was|whats|what's|how old is|how old was")
 _add("when", "", "when|when was|when were|when did|what date|on what date|on which date|what time|date of")
 _add("born", "", "born")
 _add("died", "", "died|die|deceased|dead|passed away|have died|has died")
@@ -97,26 +101,24 @@ _add("youngest", "", "youngest")
 _add(
     "with",
     "",
-    "with|having|have|has|had|who have|who had|who has|that have|that had|which have|that has|have had|has had",
+    "with|having|have|has|had|received|receiving|who have|who had|who has|that have|that had|which have|that has|have had|has had",
 )
 _add(
     "is",
     "",
     "is|are|was|were|be|been|being|who are|who were|that are|that were|which are|which were|that was|that is|who is|who was",
 )
-_STOP = """a an the of in on at for to from that which who do does did their our we us i me my you your its it there this these
-those all any each as please can could tell would will like want find get return calculate compute determine provide
+_STOP = """a an the of in on at for to from that do does did their our we us i me my you your its it there this these
+those all any as please can could tell would will like want find get return calculate compute determine provide
 see know let need available exist exists existing shown recorded record data dataset database table file entry stored
-documented noted registered listed given received receive receiving get gets got getting made use used during into over
-up s overall value result i'd they them he she his her him whom when where using occurred occur happened happen took
-take taken place came come go went whether so far ever yet us per within our report reported identified identify whole
-entire history system total across under about information info based made make experience experienced experiencing
-undergone many much order ordered ascending descending
+documented noted registered listed given receive get gets got getting during into 
+up s i'd they them he she his her him occurred occur happened happen 
+ ever us our report reported identified identify whole
+entire system among information info 
+ 
 """.split()
-STOP = {w for w in _STOP if w not in {
-    "over", "per", "total", "across", "under", "overall", "within", "which", "who", "when", "using", "took", "take", "taken",
-    "ascending", "descending", "where", "ordered", "order", "many", "much", "made", "make", "go", "went", "so", "about", "undergone"}}  # fmt: skip
-_FILLER = ["live in", "lives in", "living in", "lived in", "reside in", "residing in", "located in", "in the table", "in the data", "in the dataset", "in the database", "in the file", "in our data", "on record",
+STOP = frozenset(_STOP)
+_FILLER = ["over all", "across all", "among all", "overall", "live in", "lives in", "living in", "at least once", "at least one time", "lived in", "reside in", "residing in", "located in", "in the table", "in the data", "in the dataset", "in the database", "in the file", "in our data", "on record",
            "on file", "in the records", "in our records", "in our database", "in our system", "in total", "there are",
            "are there", "were there", "in this table", "across the whole history", "in the whole history"]  # fmt: skip
 for _filler in _FILLER:
@@ -157,8 +159,11 @@ def phrase(words: tuple[str, ...]) -> tuple[str, str] | None:
 
 _AMOUNT = r"[$€£]?\s*(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve))\s*(k\b)?"
 _COMPARISONS = [
+    ("or between", rf"\b(?:or|and)\s+(?:in\s+(?:the\s+)?age\s+)?(?:of\s+)?between\s+{_AMOUNT}\s*(?:and|to|-|–)\s*{_AMOUNT}"),
+    ("or between", rf"\b(?:or|and)\s+(?:aged\s+)?{_AMOUNT}\s*(?:to|-|–)\s*{_AMOUNT}"),
     ("between", rf"\b(?:(?:in\s+)?ages?\s+|aged\s+|in\s+the\s+age\s+range\s+)?(?:of\s+)?between\s+(?:the\s+ages\s+of\s+)?{_AMOUNT}\s*(?:and|to|-|–)\s*{_AMOUNT}"),
     ("between", rf"\b(?:aged|ages?|from)\s+(?:from\s+)?{_AMOUNT}\s*(?:to|and|-|–)\s*{_AMOUNT}"),
+    ("between", rf"\b(?:within\s+)?(?:the\s+)?age\s+ranges?\s+(?:of\s+|from\s+)?{_AMOUNT}\s*(?:to|-|–)\s*{_AMOUNT}"),
     (">=", rf"(?:\bat\s+least|\bno\s+less\s+than|\bno\s+fewer\s+than|\bminimum\s+of|>=|≥)\s*{_AMOUNT}"),
     ("<=", rf"(?:\bat\s+most|\bno\s+more\s+than|\bnot\s+more\s+than|\bup\s+to|<=|≤)\s*{_AMOUNT}"),
     (">", rf"(?:\b(?:is\s+)?(?:more|greater|higher|larger|older|longer|bigger)\s+than|\b(?:over|above|exceeding|exceeds|exceeded|exceed)|>)\s*(?:the\s+age\s+of\s+)?{_AMOUNT}"),
@@ -189,6 +194,8 @@ def comparisons(question: str) -> list[Comparison]:
     found: list[Comparison] = []
     for operator, pattern in _COMPILED:
         for match in pattern.finditer(question):
+            if re.match(r"\s*times?\b", question[match.end() :], re.IGNORECASE):
+                continue
             if any(match.start() < c.until and c.at < match.end() for c in found):
                 continue
             groups = match.groups()
@@ -204,7 +211,19 @@ def comparisons(question: str) -> list[Comparison]:
             found.append(
                 Comparison("=" if operator == "age=" else operator, values, aged, match.start(), until, bool(years))
             )
-    return sorted(found, key=lambda c: c.at)
+    return _joined(sorted(found, key=lambda c: c.at), question)
+
+
+def _joined(found: list[Comparison], question: str) -> list[Comparison]:
+    """“between 18 and 35 or between 40 and 75” is one comparison with two ranges."""
+    result: list[Comparison] = []
+    for item in found:
+        last = result[-1] if result else None
+        if not item.operator.startswith("or"):
+            result.append(item)
+        elif last is not None and last.operator == "between" and not question[last.until : item.at].strip():
+            result[-1] = replace(last, values=(*last.values, *item.values), age=last.age or item.age, until=item.until)
+    return result
 
 
 def _number(text: str, thousands: str | None) -> float | int:

@@ -12,6 +12,7 @@ from query_service.reasoning.semantic_query import Filter, Measure, Related, Sem
 
 MAX_ROWS = 10
 _MONEY = re.compile(r"cost|charge|price|amount|paid|payment|coverage|expense|income|revenue|spend|billed", re.I)
+_YES_NO = re.compile(r"\s*(?:has|have|had|does|did|do|is|was|were|are)\b", re.I)
 _NOT_MONEY = re.compile(r"number_of|count|percent", re.I)
 _OPERATORS = {
     "=": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is over", ">=": "is at least", "in": "is one of",
@@ -31,6 +32,8 @@ def describe(question: str, query: SemanticQuery, result: QueryResult) -> str:
     if empty:
         return f"No rows match{_where(query)}."
     if len(result.rows) == 1 and len(result.columns) == 1:
+        if _YES_NO.match(question) and query.measures and query.measures[0].function == "count":
+            return ("Yes: " if result.rows[0][0] else "No: ") + _sentence(query, result.columns[0], result.rows[0][0])
         return _sentence(query, result.columns[0], result.rows[0][0])
     return _table(query, result)
 
