@@ -1,0 +1,242 @@
+"""An answer without a language model: the sentences of the best passages that answer the question, word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from foundation.ports.embeddings import Embedder
+from foundation.sentences import split_sentences
+from foundation.types import Hit, Vector
+from query_service.reasoning.evidence_model import Features, Thresholds
+from query_service.reasoning.question_words import Asked, asked, content_words, coverage, fits, rarity
+
+MOST_SENTENCES = 4
+_MOST_WITH_NEIGHBOURS = 8
+_EMBEDDED_TOKENS = 480  # of all sentences together: 50 to 60 ms for bge-small on 2 cores
+_EMBEDDED_SENTENCES = 16
+_LONGEST_SENTENCE = 1200  # characters; more is a table or a list that was never cut
+
+_ITEM = re.compile(r"(?:[•‣▪■●○◦*+–—-]|\(?(?:\d{1,2}|[a-z])[.)])\s")
+_DEPENDENT = re.compile(r"(?:it|its|they|their|these|this|those|such|he|she|his|her|both|however|also)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSentence:
+    """A verbatim span: parsed text of version_id [start:end] == text."""
+
+    chunk_id: str
+    version_id: str
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    sentences: list[EvidenceSentence]
+    """In the order of the documents' rank, then of position. Empty without evidence."""
+    status: Literal["answered", "no_evidence"]
+    confidence: float
+    """Probability, by the fitted model, that the hits answer the question."""
+    features: Features
+
+
+@dataclass(slots=True)
+class _Candidate:
+    hit: int
+    position: int
+    start: int
+    end: int
+    text: str
+    words: frozenset[str]
+    context: frozenset[str]
+    """Words of the heading or question that it stands under, in the section or in the text."""
+    is_heading: bool
+    lexical: float = 0.0
+    cosine: float = 0.0
+    score: float = 0.0
+
+
+def extract(
+    question: str,
+    hits: Sequence[Hit],
+    embedder: Embedder,
+    *,
+    threshold: Thresholds,
+    question_vector: Vector | None = None,
+    most: int = MOST_SENTENCES,
+) -> Extraction:
+    """Up to `most` sentences that answer `question`, with the neighbours that they need to be understood.
+
+    hits: best first. question_vector: embedder.embed_query(question) where the caller has it already.
+    """
+    weights = rarity(question, embedder)
+    candidates = _candidates(hits)
+    if not candidates or not weights:
+        return Extraction([], "no_evidence", 0.0, Features(0, 0, 0, 0, 0, 0))
+    kind = asked(question)
+    for candidate in candidates:
+        candidate.lexical = _lexical(candidate, weights, kind, hits)
+    shortlist = _shortlist(candidates, embedder)
+    vector = embedder.embed_query(question) if question_vector is None else question_vector
+    cosines = embedder.embed_passages([_in_context(c, hits) for c in shortlist]) @ vector
+    for candidate, cosine in zip(shortlist, cosines, strict=True):
+        candidate.cosine = float(cosine)
+        candidate.score = candidate.cosine + 0.25 * candidate.lexical
+    shortlist.sort(key=lambda c: -c.score)
+    features = _features(hits, shortlist, weights)
+    confidence = threshold.confidence(features)
+    if confidence < threshold.cutoff:
+        return Extraction([], "no_evidence", confidence, features)
+    chosen = _with_neighbours(_choose(shortlist, most), candidates)
+    return Extraction([_evidence(c, hits) for c in _in_order(chosen, hits)], "answered", confidence, features)
+
+
+def _candidates(hits: Sequence[Hit]) -> list[_Candidate]:
+    """The sentences of all hits; one that two overlapping chunks share counts once, where it stands whole."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    candidates = []
+    for index, hit in enumerate(hits):
+        heading = frozenset(content_words(hit.section or ""))
+        context = heading
+        seen = found.setdefault(hit.version_id, [])
+        for position, (a, b) in enumerate(split_sentences(hit.text)):
+            start, end, text = hit.start + a, hit.start + b, hit.text[a:b]
+            words = frozenset(content_words(text))
+            title = _is_heading(text, hit.section)
+            if title or text.endswith("?"):
+                context = heading | words  # what follows answers it
+            if any(s <= start and end <= e for s, e in seen) or len(text) > _LONGEST_SENTENCE:
+                continue
+            seen.append((start, end))
+            candidates.append(
+                _Candidate(index, position, start, end, text, words, context, title or text.endswith("?"))
+            )
+    return candidates
+
+
+def _is_heading(text: str, section: str | None) -> bool:
+    if section and " ".join(text.split()) in section.split(" > "):
+        return True
+    return (
+        text[-1] not in ".!?:;,。！？…)\"'”" and len(text.split()) <= 8 and " | " not in text and not _ITEM.match(text)
+    )
+
+
+def _lexical(candidate: _Candidate, weights: Mapping[str, float], kind: Asked | None, hits: Sequence[Hit]) -> float:
+    """Near [0, 1]: covered words, the hit's rank, and whether it looks like what was asked for."""
+    own = coverage(weights, candidate.words)
+    inherited = coverage(weights, candidate.context - candidate.words)
+    score = own + 0.5 * inherited
+    if fits(kind, candidate.text):
+        score += 0.2 if kind in ("number", "time") else 0.6  # many sentences hold a number, few a dose
+    if kind == "definition":
+        score += 0.3 * _defines(candidate, weights)
+    score += 0.15 * (1 - candidate.hit / len(hits))
+    return score - 0.6 * candidate.is_heading - 0.2 * (len(candidate.text) < 25)
+
+
+def _defines(candidate: _Candidate, weights: Mapping[str, float]) -> bool:
+    """`X is a …`, where X holds the question's words."""
+    match = re.match(r"(.{2,120}?)\s(?:is|are|was|were|means|refers? to|stands for)\s", candidate.text, re.DOTALL)
+    return match is not None and coverage(weights, frozenset(content_words(match[1]))) >= 0.6
+
+
+def _shortlist(candidates: Sequence[_Candidate], embedder: Embedder) -> list[_Candidate]:
+    """The candidates worth a vector, within the budget of tokens; one at least."""
+    budget = _EMBEDDED_TOKENS
+    chosen: list[_Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: -c.lexical):
+        tokens = embedder.count_tokens(candidate.text) + 12
+        if chosen and (tokens > budget or len(chosen) == _EMBEDDED_SENTENCES):
+            continue
+        chosen.append(candidate)
+        budget -= tokens
+    return chosen
+
+
+def _in_context(candidate: _Candidate, hits: Sequence[Hit]) -> str:
+    """A sentence says `it`; its section says what that is."""
+    section = hits[candidate.hit].section
+    return f"{section[-120:]}: {candidate.text}" if section else candidate.text
+
+
+def _features(hits: Sequence[Hit], ranked: Sequence[_Candidate], weights: Mapping[str, float]) -> Features:
+    dense = [hit.scores["dense"] for hit in hits if "dense" in hit.scores] or [ranked[0].cosine]
+    covered = [
+        (coverage(weights, w), w) for w in (frozenset(content_words(f"{h.section or ''} {h.text}")) for h in hits)
+    ]
+    best, words = max(covered, key=lambda pair: pair[0])
+    return Features(
+        dense=max(dense),
+        sentence=max(c.cosine for c in ranked),
+        margin=max(dense) - median(dense),
+        chunk_words=best,
+        sentence_words=max(coverage(weights, c.words | c.context) for c in ranked),
+        rarest=float(max(weights, key=lambda word: weights[word]) in words),
+    )
+
+
+def _choose(ranked: Sequence[_Candidate], most: int) -> list[_Candidate]:
+    """The best sentence, and others that are nearly as good and say something else."""
+    chosen: list[_Candidate] = []
+    for candidate in ranked:
+        if candidate.is_heading:
+            continue
+        if chosen and candidate.score < chosen[0].score - 0.12:
+            break
+        if all(_overlap(candidate.words, other.words) < 0.6 for other in chosen):
+            chosen.append(candidate)
+        if len(chosen) == most:
+            break
+    return chosen or list(ranked[:1])
+
+
+def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    return len(a & b) / max(1, min(len(a), len(b)))
+
+
+def _with_neighbours(chosen: list[_Candidate], candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Also the items of a list whose lead-in was chosen, the lead-in of an item, and what a leading `it` points at."""
+    place = {(c.hit, c.position): c for c in candidates}
+    result = {(c.hit, c.position): c for c in chosen}
+
+    def add(hit: int, position: int) -> bool:
+        neighbour = place.get((hit, position))
+        if neighbour is None or neighbour.is_heading or len(result) >= _MOST_WITH_NEIGHBOURS:
+            return False
+        result.setdefault((hit, position), neighbour)
+        return True
+
+    for candidate in chosen:
+        hit, position = candidate.hit, candidate.position
+        if candidate.text.endswith(":"):
+            following = position + 1
+            while (c := place.get((hit, following))) is not None and _ITEM.match(c.text) and add(hit, following):
+                following += 1
+        elif _ITEM.match(candidate.text):
+            while (c := place.get((hit, position - 1))) is not None and _ITEM.match(c.text):
+                position -= 1
+            if c is not None and c.text.endswith(":"):
+                add(hit, position - 1)
+        elif _DEPENDENT.match(candidate.text):
+            add(hit, position - 1)
+    return list(result.values())
+
+
+def _in_order(chosen: Sequence[_Candidate], hits: Sequence[Hit]) -> list[_Candidate]:
+    rank: dict[str, int] = {}
+    for candidate in sorted(chosen, key=lambda c: -c.score):
+        rank.setdefault(hits[candidate.hit].version_id, len(rank))
+    return sorted(chosen, key=lambda c: (rank[hits[c.hit].version_id], c.start))
+
+
+def _evidence(candidate: _Candidate, hits: Sequence[Hit]) -> EvidenceSentence:
+    hit = hits[candidate.hit]
+    score = round(candidate.score, 4)
+    return EvidenceSentence(hit.chunk_id, hit.version_id, candidate.start, candidate.end, candidate.text, score)
