@@ -2,8 +2,9 @@
 
     python tools/make_lexicon.py ../shared/data/graph/disease_ontology domains/healthcare/lexicon.tsv.gz
 
-Takes terms.jsonl.gz (id, name, synonyms with scope, parents) and disease-symptom.tsv. Exact synonyms are kept, related
-ones only where they name no other term exactly, broad and narrow ones not at all.
+Takes HumanDO.tsv (every id, name and parent), terms.jsonl.gz (synonyms with scope, for three in five of them) and
+disease-symptom.tsv. Exact synonyms are kept, related ones only where they name no other term exactly, broad and narrow
+ones not at all.
 """
 
 from __future__ import annotations
@@ -20,17 +21,23 @@ from foundation.lexicon import normalise
 def rows(folder: Path) -> list[tuple[str, str, str, str, str]]:
     with gzip.open(folder / "terms.jsonl.gz", "rt", encoding="utf-8") as lines:
         terms = [json.loads(line) for line in lines]
-    exact = {normalise(t["name"]) for t in terms}
-    exact |= {normalise(s["text"]) for t in terms for s in t["synonyms"] if s["scope"] == "EXACT"}
+    synonyms = {term["id"]: term["synonyms"] for term in terms}
+    with (folder / "HumanDO.tsv").open(encoding="utf-8") as lines:
+        diseases = {row["id"]: row for row in csv.DictReader(lines, delimiter="\t")}
+    id_of = {row["label"]: row["id"] for row in diseases.values()}
+    parents = {term["id"]: term["parents"] for term in terms}
+    exact = {normalise(name) for name in id_of}
+    exact |= {normalise(s["text"]) for listed in synonyms.values() for s in listed if s["scope"] == "EXACT"}
     made = []
-    for term in sorted(terms, key=lambda t: t["id"]):
+    for identifier, row in sorted(diseases.items()):
+        above = dict.fromkeys([*parents.get(identifier, []), *(id_of[p] for p in [row["subClassOf"]] if p in id_of)])
         aliases = [
             s["text"]
-            for s in term["synonyms"]
+            for s in synonyms.get(identifier, [])
             if s["scope"] == "EXACT" or (s["scope"] == "RELATED" and normalise(s["text"]) not in exact)
         ]
-        aliases = [a for a in dict.fromkeys(aliases) if normalise(a) != normalise(term["name"]) and "|" not in a]
-        made.append((term["id"], "disease", term["name"], "|".join(term["parents"]), "|".join(aliases)))
+        aliases = [a for a in dict.fromkeys(aliases) if normalise(a) != normalise(row["label"]) and "|" not in a]
+        made.append((identifier, "disease", row["label"], "|".join(above), "|".join(aliases)))
     with (folder / "disease-symptom.tsv").open(encoding="utf-8") as lines:
         symptoms = {r["symptom_id"]: r["symptom_label"] for r in csv.DictReader(lines, delimiter="\t")}
     # A symptom that the ontology also lists as a disease (anemia, hepatitis) stays one thing: the disease.

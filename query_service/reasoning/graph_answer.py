@@ -1,0 +1,254 @@
+"""Answers from the knowledge graph without a model: the relation that is asked, listed with the spans that prove it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import Literal
+
+import networkx as nx
+
+from foundation.graph_schema import CO_OCCURS, GraphSchema
+from foundation.lexicon import Lexicon, normalise
+from foundation.ports.graph import GraphStore
+from foundation.types import Edge, Mention, Node, Principal
+from query_service.reasoning.graph_question import Asked, Question, understand
+
+MAX_STATEMENTS = 20
+_EVIDENCE_EACH = 5
+_RANKING_LIMIT = 500
+"""Edges of the neighbourhood that ranks the answer."""
+
+Basis = Literal["stated", "lexicon", "co_occurrence"]
+"""A sentence states it; the domain's lexicon says it of something that the text names; both are only named together."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStatement:
+    """About one edge, or one alias of a node; `mentions` are its evidence, best first."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    basis: Basis
+
+
+@dataclass(slots=True)
+class GraphAnswer:
+    """`weaker`: what is only named together, where nothing states the relation that was asked; never an answer."""
+
+    status: Literal["answered", "no_evidence"]
+    statements: list[GraphStatement] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    weaker: list[GraphStatement] = field(default_factory=list)
+
+
+def answer_from_graph(
+    question: str, store: GraphStore, principal: Principal, lexicon: Lexicon, graph_schema: GraphSchema
+) -> GraphAnswer:
+    """What the graph proves about the question; no_evidence when it names nothing known or asks what nothing states."""
+    understood = understand(question, store, principal, lexicon, graph_schema)
+    # An entity that no visible document names makes the rest of the question unanswerable: no half answers.
+    if not understood.linked or any(entity.node is None for entity in understood.linked):
+        return GraphAnswer("no_evidence")
+    named = [entity.node for entity in understood.linked if entity.node is not None]
+    if understood.meaning:
+        return _meaning(understood, named[0], store, principal)
+    found = _stated(understood, named, store, principal, graph_schema)
+    if not found and (understood.related or (len(named) > 1 and not understood.asked)):
+        found = _related(named, store, principal)
+    if found:
+        return _answer(found, named, store, principal, graph_schema)
+    together = _together(named, store, principal)
+    weaker = _answer(together, named, store, principal, graph_schema).statements if together else []
+    return GraphAnswer("no_evidence", weaker=weaker)
+
+
+def _meaning(question: Question, node: Node, store: GraphStore, principal: Principal) -> GraphAnswer:
+    """From the places that define a short form; for another name, from where it is used."""
+    mentions = store.evidence(principal, node_ids=[node.node_id], limit=200)
+    defining: dict[tuple[str, str], list[Mention]] = {}
+    for mention in mentions:
+        parts = re.match(r"(.+?)\s*\(\s*([^()]+?)\s*\)?\Z", mention.surface, re.DOTALL)
+        if mention.method == "definition" and parts is not None:
+            key = " ".join(parts.group(1).split()), parts.group(2)
+            defining.setdefault(key, []).append(mention)
+    statements = [
+        GraphStatement(f"{short} stands for {long}.", tuple(found[:_EVIDENCE_EACH]), "stated")
+        for (long, short), found in defining.items()
+    ]
+    if not statements:
+        asked = normalise(question.linked[0].surface)
+        used = [m for m in mentions if normalise(m.surface) == asked]
+        if used and asked != normalise(node.name):
+            text = f"{question.linked[0].surface} is another name of {node.name}."
+            statements = [GraphStatement(text, tuple(used[:_EVIDENCE_EACH]), "lexicon")]
+    if not statements:
+        return GraphAnswer("no_evidence")
+    return GraphAnswer("answered", statements[:MAX_STATEMENTS], [node])
+
+
+def _stated(
+    question: Question, named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+) -> list[Edge]:
+    """Edges of the relations that the question asks for, at the entities that it names."""
+    found: dict[str, Edge] = {}
+    for asked in question.asked:
+        if asked.relation == CO_OCCURS:
+            continue
+        given = [named[i].node_id for i in asked.entities]
+        nodes, edges = store.neighbourhood(principal, given, limit=_RANKING_LIMIT, types=[asked.relation])
+        everyone = {node.node_id for node in named}
+        if question.yes_no and len(everyone) > 1:
+            # "Does A treat B?": only what ties two of those named.
+            edges = [e for e in edges if {e.source_id, e.target_id} <= everyone]
+        else:
+            edges = [e for e in edges if _other_end(e, asked, set(given)) is not None]
+            if question.in_common and len(given) > 1:
+                edges = _shared(edges, asked, given)
+            edges = _of_asked_type(edges, asked, given, {n.node_id: n for n in nodes}, question.masked, schema)
+        found.update((edge.edge_id, edge) for edge in edges)
+    return list(found.values())
+
+
+def _other_end(edge: Edge, asked: Asked, given: set[str]) -> str | None:
+    """What the question asks for: the end that it does not give. None where the edge points the other way."""
+    if asked.given != "target" and edge.source_id in given:
+        return edge.target_id
+    if asked.given != "source" and edge.target_id in given:
+        return edge.source_id
+    return None
+
+
+def _shared(edges: Sequence[Edge], asked: Asked, given: Sequence[str]) -> list[Edge]:
+    ends: dict[str, set[str]] = {}
+    for edge in edges:
+        other = _other_end(edge, asked, set(given))
+        if other is not None:
+            ends.setdefault(other, set()).update({edge.source_id, edge.target_id} - {other})
+    return [e for e in edges if ends.get(_other_end(e, asked, set(given)) or "") == set(given)]
+
+
+def _of_asked_type(
+    edges: list[Edge],
+    asked: Asked,
+    given: Sequence[str],
+    nodes: Mapping[str, Node],
+    masked: str,
+    schema: GraphSchema,
+) -> list[Edge]:
+    """`Which vaccines prevent …`: only vaccines, where the answer has any."""
+    words = {normalise(word) for word in masked.split()[:4]}
+    types = {type_ for type_ in schema.node_types if type_ in words}
+    narrowed = [e for e in edges if nodes[_other_end(e, asked, set(given)) or e.source_id].type in types]
+    return narrowed or edges
+
+
+def _related(named: Sequence[Node], store: GraphStore, principal: Principal) -> list[Edge]:
+    """Of one entity, every stated tie; of several, what ties them: an edge, or a path over one thing between."""
+    ids = [node.node_id for node in named]
+    stated = [e for e in store.neighbourhood(principal, ids, 1, _RANKING_LIMIT)[1] if e.type != CO_OCCURS]
+    if len(ids) == 1:
+        return stated
+    direct = [e for e in stated if {e.source_id, e.target_id} <= set(ids)]
+    if direct:
+        return direct
+    paths = nx.Graph()
+    for edge in stated:
+        paths.add_edge(edge.source_id, edge.target_id, edge=edge)
+    found: dict[str, Edge] = {}
+    for one, other in combinations(ids, 2):
+        if one in paths and other in paths and nx.has_path(paths, one, other):
+            for step in pairwise(nx.shortest_path(paths, one, other)):
+                edge = paths.edges[step]["edge"]
+                found[edge.edge_id] = edge
+    return list(found.values())
+
+
+def _together(named: Sequence[Node], store: GraphStore, principal: Principal) -> list[Edge]:
+    ids = {node.node_id for node in named}
+    edges = store.neighbourhood(principal, sorted(ids), limit=_RANKING_LIMIT, types=[CO_OCCURS])[1]
+    return [e for e in edges if len(ids) == 1 or {e.source_id, e.target_id} <= ids]
+
+
+def _answer(
+    edges: Sequence[Edge], named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+) -> GraphAnswer:
+    """Statements of these edges, best proven and nearest first."""
+    ids = [node.node_id for node in named]
+    nodes = {n.node_id: n for n in named}
+    ends = sorted({end for edge in edges for end in (edge.source_id, edge.target_id)})
+    nodes.update((n.node_id, n) for n in store.neighbourhood(principal, ends, limit=1)[0])
+    rank = _rank(ids, edges, store, principal)
+    evidence: dict[str, list[Mention]] = {}
+    for mention in store.evidence(principal, edge_ids=[e.edge_id for e in edges], limit=_EVIDENCE_EACH):
+        evidence.setdefault(mention.edge_id or "", []).append(mention)
+
+    def order(edge: Edge) -> tuple[bool, float, int, str]:
+        proof = evidence[edge.edge_id]
+        stated = any(m.method == "pattern" for m in proof)
+        score = sum(rank.get(end, 0.0) for end in (edge.source_id, edge.target_id) if end not in ids)
+        return (not stated, -round(score, 9), -len(proof), edge.edge_id)
+
+    # An edge whose evidence went between two reads says nothing any more.
+    kept = sorted((e for e in edges if e.edge_id in evidence), key=order)[:MAX_STATEMENTS]
+    statements = [_statement(e, nodes, evidence[e.edge_id], schema) for e in kept]
+    shown = {end for e in kept for end in (e.source_id, e.target_id)}
+    return GraphAnswer(
+        "answered" if statements else "no_evidence", statements, [n for i, n in nodes.items() if i in shown], kept
+    )
+
+
+def _statement(
+    edge: Edge, nodes: Mapping[str, Node], mentions: Iterable[Mention], schema: GraphSchema
+) -> GraphStatement:
+    # A sentence that states it proves more than a name that the lexicon classifies.
+    proof = tuple(sorted(mentions, key=lambda m: m.method != "pattern"))
+    text = schema.relations[edge.type].statement.replace("{source}", nodes[edge.source_id].name)
+    text = text.replace("{target}", nodes[edge.target_id].name)
+    text = text[:1].upper() + text[1:]
+    basis: Basis = "stated"
+    if edge.type == CO_OCCURS:
+        basis = "co_occurrence"
+    elif proof[0].method == "lexicon":
+        basis = "lexicon"
+    return GraphStatement(text, proof, basis)
+
+
+def _rank(ids: Sequence[str], edges: Sequence[Edge], store: GraphStore, principal: Principal) -> dict[str, float]:
+    """How near each node is to the named ones in their two-hop neighbourhood, edges weighted by evidence."""
+    around = {e.edge_id: e for e in (*edges, *store.neighbourhood(principal, ids, 2, _RANKING_LIMIT)[1])}
+    counts = Counter(m.edge_id for m in store.evidence(principal, edge_ids=list(around), limit=20))
+    weights: dict[str, Counter[str]] = {node_id: Counter() for node_id in ids}
+    for edge in around.values():
+        for one, other in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+            weights.setdefault(one, Counter())[other] += counts[edge.edge_id]
+    return personalised_pagerank(weights, ids)
+
+
+def personalised_pagerank(
+    weights: Mapping[str, Mapping[str, int]], start: Sequence[str], damping: float = 0.85, rounds: int = 50
+) -> dict[str, float]:
+    """Share of a random walk's time at each node, when it goes on along weighted edges or back to `start`.
+
+    Page, Brin, Motwani and Winograd, The PageRank citation ranking, 1999, by power iteration. networkx has it too, but
+    needs scipy (35 MB) for it. `weights` holds each edge in both directions.
+    """
+    home = {node: 1 / len(start) for node in dict.fromkeys(start)}
+    rank = dict(home)
+    for _ in range(rounds):
+        moved = dict.fromkeys(weights, 0.0)
+        back = 1 - damping
+        for node, share in rank.items():
+            total = sum(weights[node].values())
+            if not total:
+                back += damping * share
+            for other, weight in weights[node].items():
+                moved[other] += damping * share * weight / total
+        for node, part in home.items():
+            moved[node] += back * part
+        rank = moved
+    return rank
