@@ -1,7 +1,8 @@
 """SQL safety by an allow-list over sqlglot's tree: str → GuardedSql. docs/security.md names the rules.
 
 What runs is never the text that came in: it is the tree, checked node by node, written out again with every name
-quoted, every table in its schema, comments gone and a LIMIT set; and that text, read again, gives itself. The engines below have limits of their own.
+quoted, every table in its schema, comments gone and a LIMIT set; and that text, read again, must give itself. The
+engines below have limits of their own.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def guard(
     """
     if limit < 1:
         raise ValueError("limit must be at least 1")
-    text.check_length(statement)
     try:
+        text.check_size(statement, dialect)
         first = _pass(statement, dialect, tables, limit)
         if first.parameter_count != len(parameters):
             text.refuse(

@@ -41,11 +41,11 @@ _DUCKDB = """
     mean median mode quantile quantile_cont quantile_disc percentile_cont percentile_disc approx_quantile
     approx_count_distinct any_value first last arbitrary arg_max arg_min max_by min_by count_if countif mad skewness
     kurtosis entropy product geomean favg fsum logical_and logical_or
-    strftime strptime try_strptime date date_part datepart datetrunc date_diff datediff date_sub datesub date_add age today
-    make_date make_timestamp last_day year quarter month week weekofyear yearweek isoyear day dayofmonth dayofweek
-    isodow dayofyear hour minute second decade century era epoch epoch_ms dayname monthname weekday time_bucket to_timestamp
-    to_years to_months to_weeks to_days to_hours to_minutes to_seconds julian isnan isinf isfinite md5 uuid
-    gen_random_uuid try_cast even gcd lcm fdiv fmod
+    strftime strptime try_strptime date date_part datepart datetrunc date_diff datediff date_sub datesub date_add
+    age today make_date make_timestamp last_day year quarter month week weekofyear yearweek isoyear day dayofmonth
+    dayofweek isodow dayofyear hour minute second decade century era epoch epoch_ms dayname monthname weekday
+    time_bucket to_timestamp to_years to_months to_weeks to_days to_hours to_minutes to_seconds julian isnan isinf isfinite
+    md5 uuid gen_random_uuid try_cast even gcd lcm fdiv fmod
 """
 
 _ATHENA = """
