@@ -44,8 +44,8 @@ _DUCKDB = """
     strftime strptime try_strptime date date_part datepart datetrunc date_diff datediff date_sub datesub date_add
     age today make_date make_timestamp last_day year quarter month week weekofyear yearweek isoyear day dayofmonth
     dayofweek isodow dayofyear hour minute second decade century era epoch epoch_ms dayname monthname weekday
-    time_bucket to_timestamp to_years to_months to_weeks to_days to_hours to_minutes to_seconds julian isnan isinf isfinite
-    md5 uuid gen_random_uuid try_cast even gcd lcm fdiv fmod
+    time_bucket to_timestamp to_years to_months to_weeks to_days to_hours to_minutes to_seconds julian isnan isinf
+    isfinite md5 uuid gen_random_uuid try_cast even gcd lcm fdiv fmod
 """
 
 _ATHENA = """
