@@ -82,10 +82,14 @@ def _score(ctx: Context, tag: Tag, hit: ValueHit, fact: str) -> float | None:
     if not hit.exact and not (hint == fact or fact == base or spoken):
         # … and where the question speaks of such rows: a stray word is a part of some value in most data.
         return None
+    sides = (ctx.before(tag, skip=("stop", "is")), ctx.after(tag, skip=("stop",)))
+    beside = any(t is not None and t.kind == "column" and hit.reference in t.columns for t in sides)
+    if not labelled and hint != fact and not beside and ctx.reach(base, fact) is None:
+        # “Have asthma” is said of conditions, not of encounters whose reason was asthma.
+        return None
     score = 0.0
-    for beside in (ctx.before(tag, skip=("stop", "is")), ctx.after(tag, skip=("stop",))):
-        if beside is not None and beside.kind == "column" and hit.reference in beside.columns:
-            score += 50
+    if beside:
+        score += 50
     if hint is not None and hint == fact:
         score += 20
     if fact == base:

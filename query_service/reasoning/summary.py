@@ -1,0 +1,180 @@
+"""An extractive summary without a model: whole sentences of the document, word for word, with their offsets.
+
+Centrality after LexRank (Erkan & Radev 2004), topic-sensitive where the question has a topic (Otterbacher et al. 2005),
+then maximal marginal relevance against repetition (Carbonell & Goldstein 1998). Power iteration is written out because
+networkx needs scipy for its PageRank, and scipy is no dependency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foundation.ports.embeddings import Embedder
+from foundation.types import ParsedDocument, Vector
+from query_service.reasoning.question_words import content_words
+from query_service.reasoning.summary_sections import Section, find_sections
+from query_service.reasoning.summary_sentences import Sentence, sentences_of
+
+MOST_EMBEDDED = 160
+"""Sentences that are embedded; at 6,000 tokens a second a summary of any length stays near one second."""
+MOST_TOKENS = 4500  # of those sentences together
+
+_DAMPING = 0.85
+_SIMILAR = 0.10  # cosine of centred vectors under which two sentences do not support each other
+_MMR = 0.7  # share of relevance; the rest is against repetition
+_REPEATS = 0.93  # cosine over which two sentences say the same
+_LEAD, _OPENS, _HEADING, _DEPENDENT, _TOPIC, _FRAGMENT = 0.25, 0.10, 0.15, 0.30, 0.8, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`sentences` in the order of the document. `sections`: what it was narrowed to, as the document calls it."""
+
+    sentences: tuple[Sentence, ...]
+    sections: tuple[str, ...] = ()
+    read: int = 0
+    """Sentences that were looked at."""
+    section_missing: bool = False
+    """A section was asked for by number that the document does not have; then there are no sentences."""
+
+
+def summarize(
+    parsed: ParsedDocument,
+    embedder: Embedder,
+    *,
+    topic: str = "",
+    section: str | None = None,
+    most: int | None = None,
+) -> Summary:
+    """4 to 7 sentences (all, if there are no more) of the document, or of the sections that the question names.
+
+    topic: words of the question about the content; headings that hold them narrow the summary, else they weigh in the
+    ranking. section: a section's number. most: fewer sentences, where several documents are summed up.
+    """
+    sections = find_sections(parsed, topic, section)
+    if section is not None and not sections:
+        return Summary((), section_missing=True)
+    everything = sentences_of(parsed)
+    pool = [s for s in everything if any(part.holds(s.start) for part in sections)] if sections else everything
+    if not pool and sections:
+        pool, sections = everything, ()
+    if not pool:
+        return Summary(())
+    wanted = min(most or _length(len(pool)), len(pool))
+    topic = "" if sections and _heading_says_all(topic, sections) else topic
+    shortlist = _shortlist(pool, topic, embedder)
+    vectors = embedder.embed_passages([_in_context(s) for s in shortlist])
+    scores = _scores(shortlist, vectors, parsed.title or "", embedder.embed_query(topic) if topic else None, topic)
+    chosen = _choose(vectors, scores, wanted)
+    ordered = sorted((shortlist[i] for i in chosen), key=lambda s: s.start)
+    return Summary(tuple(ordered), tuple(part.title for part in sections if part.title), len(pool))
+
+
+def _length(sentences: int) -> int:
+    return 4 if sentences < 15 else 5 if sentences < 50 else 6 if sentences < 150 else 7
+
+
+def _heading_says_all(topic: str, sections: Sequence[Section]) -> bool:
+    said = {word for section in sections for word in content_words(section.title)}
+    return set(content_words(topic)) <= said
+
+
+def _in_context(sentence: Sentence) -> str:
+    return f"{sentence.heading[-80:]}: {sentence.text}" if sentence.heading else sentence.text
+
+
+def _shortlist(pool: Sequence[Sentence], topic: str, embedder: Embedder) -> list[Sentence]:
+    """The sentences worth a vector, by place and words alone, from all parts of a long document."""
+    wanted = set(content_words(topic))
+    frequent = _frequent_words(pool)
+
+    def cheap(sentence: Sentence) -> float:
+        words = set(content_words(sentence.text))
+        central = sum(frequent.get(word, 0.0) for word in words) / max(4, len(words))
+        heading = set(content_words(sentence.heading or ""))
+        on_topic = (len(wanted & words) + 0.5 * len(wanted & heading)) / len(wanted) if wanted else 0.0
+        return central + 0.3 * (sentence.place == 0) - 0.5 * sentence.fragment - 0.2 * sentence.dependent + 2 * on_topic
+
+    chosen, tokens = [], 0
+    for sentence in sorted(pool, key=lambda s: (-cheap(s), s.start)):
+        length = embedder.count_tokens(_in_context(sentence)) + 2
+        if chosen and (len(chosen) == MOST_EMBEDDED or tokens + length > MOST_TOKENS):
+            break
+        chosen.append(sentence)
+        tokens += length
+    return sorted(chosen, key=lambda s: s.start)
+
+
+def _frequent_words(pool: Sequence[Sentence]) -> dict[str, float]:
+    """Word → in how many sentences it stands, the most frequent one is 1 (SumBasic's idea, Nenkova & Vanderwende 2005)."""
+    counts: dict[str, int] = {}
+    for sentence in pool:
+        for word in set(content_words(sentence.text)):
+            counts[word] = counts.get(word, 0) + 1
+    top = max(counts.values(), default=1)
+    return {word: count / top for word, count in counts.items()}
+
+
+def _scores(sentences: Sequence[Sentence], vectors: Vector, title: str, topic: Vector | None, words: str) -> Vector:
+    """Centrality in [0, 1] with bonuses for place and penalties for what does not stand alone."""
+    relevance = None
+    if topic is not None:
+        near = vectors @ topic
+        wanted = set(content_words(words))
+        lexical = np.array([len(wanted & set(content_words(_in_context(s)))) / max(1, len(wanted)) for s in sentences])
+        relevance = _spread(near) * 0.6 + lexical * 0.4
+    score = _spread(_centrality(vectors, relevance))
+    if relevance is not None:
+        score = score * 0.4 + _TOPIC * relevance
+    titled = set(content_words(title))
+    for i, sentence in enumerate(sentences):
+        own = set(content_words(sentence.text))
+        score[i] += _LEAD * max(0.0, 1 - sentence.order / 4) * (topic is None)
+        score[i] += _OPENS * (sentence.place == 0)
+        score[i] += _HEADING * len(own & titled) / max(1, len(titled))
+        score[i] -= _DEPENDENT * sentence.dependent + _FRAGMENT * sentence.fragment
+    return np.asarray(score, np.float32)
+
+
+def _centrality(vectors: Vector, relevance: Vector | None) -> Vector:
+    """The stationary distribution of a walk from sentence to similar sentence, returning to relevant ones."""
+    count = len(vectors)
+    if count < 3:
+        return np.full(count, 1.0, np.float32)
+    centred = vectors - vectors.mean(axis=0)
+    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    similar = centred @ centred.T
+    similar[similar < _SIMILAR] = 0.0
+    np.fill_diagonal(similar, 0.0)
+    sums = similar.sum(axis=1, keepdims=True)
+    walk = np.where(sums > 0, similar / np.maximum(sums, 1e-9), 1.0 / count)
+    back = np.full(count, 1.0) if relevance is None else np.maximum(relevance, 0.0) + 1e-6
+    back = back / back.sum()
+    rank = back
+    for _ in range(50):
+        rank = _DAMPING * (rank @ walk) + (1 - _DAMPING) * back
+    return np.asarray(rank, np.float32)
+
+
+def _spread(values: Vector) -> Vector:
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+
+
+def _choose(vectors: Vector, scores: Vector, wanted: int) -> list[int]:
+    """Maximal marginal relevance; never two sentences that say the same."""
+    similar = vectors @ vectors.T
+    chosen = [int(scores.argmax())]
+    while len(chosen) < wanted:
+        nearest = similar[:, chosen].max(axis=1)
+        value = _MMR * scores - (1 - _MMR) * nearest
+        value[chosen] = -np.inf
+        value[nearest > _REPEATS] = -np.inf
+        best = int(value.argmax())
+        if not np.isfinite(value[best]):
+            break
+        chosen.append(best)
+    return chosen

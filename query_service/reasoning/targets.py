@@ -1,0 +1,309 @@
+"""Which documents a question is about, and which part of them: by name, by title, by kind, else by retrieval.
+
+Only documents that are handed in are ever named, so what the principal may not see cannot show in a reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePath
+
+from foundation.registry.openings import Opening
+from foundation.types import Hit
+from query_service.reasoning.question_words import STOP_WORDS, stem
+
+_MOST_NAMED = 5
+_SHARE_OF_HITS = 0.5  # of the summed scores of the hits, for a document that nobody named
+_LEAST_COSINE = 0.55
+"""Dense score under which a hit is no ground to take a document: bge-small gives unrelated text .35 to .52."""
+_RIVAL = 0.95  # of the best score: nearer ones may be meant as well
+_LEAST_COVERAGE = 0.5  # of a name's weight, for a name that is not said whole
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_FILE = re.compile(
+    r"[^\s\"'“”‘’«»,;:()\[\]?]+\.(?:pdf|docx?|txt|md|csv|tsv|xlsx?|ods|odt|rtf|html?|eml|msg|pptx?)\b", re.I
+)
+_QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]{2,200})[\"“”«»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
+_NUMBERED = re.compile(
+    r"\b(?:section|chapter|part|appendix|annex|paragraph|clause|article|§)\s*(\d+(?:\.\d+)*|[A-Z])\b", re.I
+)
+_DEFINITE = re.compile(r"\b(?:the|this|that|our|my|your)\b", re.I)
+_POINTING = re.compile(
+    r"\b(?:this|that|the (?:selected|attached|uploaded|current|same))\s+(?:document|file|pdf|text)\b|^\W*(?:summari[sz]e|classify)\s+(?:it|this|that)\b",
+    re.I,
+)
+
+_ASKING = frozenset(
+    stem(word)
+    for word in """
+    summarize summarise summary summaries summarization overview outline gist abstract digest recap brief briefly short
+    concise sentence sentences bullet bullets point points main key most important essential essentials takeaway takeaways
+    highlights content contents cover covers covered discuss discusses state states advice recommendations recommendation
+    classify classification category categories kind type sort class belong belongs categorize label document documents
+    file files pdf docx txt csv xlsx text page pages title called named name section chapter part appendix annex paragraph
+    clause article whole entire full provide create write make read regarding concerning according present
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`documents` are what the question is about; none when it cannot be told, then `reason` says why.
+
+    ambiguous: any one of them may be meant. topic: the words of the question that name no document and do no asking.
+    section: the number of a section (`6`, `3.2`, `B`) that the question asks for.
+    """
+
+    documents: tuple[Opening, ...]
+    topic: str = ""
+    section: str | None = None
+    ambiguous: bool = False
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class _Match:
+    document: Opening
+    words: frozenset[str]
+    score: float
+
+
+def resolve(
+    question: str,
+    documents: Sequence[Opening],
+    *,
+    retrieve: Callable[[], Sequence[Hit]] = tuple,
+    kinds: Mapping[str, str] | None = None,
+    chosen: bool = False,
+) -> Target:
+    """What `question` is about, among `documents`.
+
+    kinds: words for kinds of documents → the type's name (`booklet` → `patient_education`). retrieve: called when no
+    document is named. chosen: somebody has narrowed the documents to these, so a question may leave them unnamed.
+    """
+    kinds = {_key(word): name for word, name in (kinds or {}).items()}
+    section = _NUMBERED.search(question)
+    number = section[1] if section else None
+    if not documents:
+        return Target((), section=number, reason="There is no document that you can see and that has been indexed.")
+    exact, unknown = _exactly_named(question, documents)
+    if unknown and not exact:
+        return Target((), section=number, reason=f"No document that you can see is called “{unknown[0]}”.")
+    if exact:
+        said = _names_in(question)
+        topic = _topic(
+            question, {w for d in exact for name in _names(d.file_name, d.title) for w in name}, kinds, drop=said
+        )
+        return _target(exact, topic, number, ambiguous=len(said) < len(exact))
+    matches, tied = _named(question, documents, kinds)
+    if matches:
+        words = {word for match in matches for word in match.words}
+        return _target([m.document for m in matches], _topic(question, words, kinds), number, ambiguous=tied)
+    topic = _topic(question, set(), kinds)
+    if len(documents) == 1 and (chosen or _POINTING.search(question)):
+        return Target(tuple(documents), topic, number)
+    if chosen and len(documents) <= _MOST_NAMED and (not topic or _POINTING.search(question)):
+        return Target(tuple(documents), topic, number)
+    return _by_hits(documents, retrieve(), topic, number)
+
+
+def kind_words(types: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+    """Aliases and names of document types → the name, for `resolve`."""
+    return {word: name for name, aliases in types for word in (name.replace("_", " "), *aliases)}
+
+
+def _target(documents: Sequence[Opening], topic: str, section: str | None, *, ambiguous: bool) -> Target:
+    # Two documents of the same bytes are one answer.
+    distinct = list({document.version_id: document for document in reversed(documents)}.values())[::-1]
+    if not ambiguous or len(distinct) == 1:
+        return Target(tuple(distinct), topic, section)
+    names = ", ".join(document.file_name for document in distinct[:_MOST_NAMED])
+    more = f" and {len(distinct) - _MOST_NAMED} more" if len(distinct) > _MOST_NAMED else ""
+    return Target(tuple(distinct), topic, section, True, f"Several documents may be meant: {names}{more}.")
+
+
+# Names as they are written
+
+
+def _names_in(question: str) -> list[str]:
+    quoted = [(match[1] or match[2]).strip() for match in _QUOTED.finditer(question)]
+    outside = _QUOTED.sub(" ", question)
+    return [*quoted, *(match[0] for match in _FILE.finditer(outside))]
+
+
+def _exactly_named(question: str, documents: Sequence[Opening]) -> tuple[list[Opening], list[str]]:
+    """(documents whose file name, stem or title stands in quotes or with its extension, such names that nobody has).
+
+    A file name may hold spaces, so every name is also looked for in the question itself.
+    """
+    said = {name.casefold(): name for name in _names_in(question)}
+    asked = question.casefold()
+    found, known = [], set()
+    for document in documents:
+        name = document.file_name.casefold()
+        for form in (name, PurePath(name).stem, (document.title or "").casefold()):
+            if form and form in said:
+                found.append(document)
+                known.add(form)
+                break
+        else:
+            if "." in name and _stands_in(name, asked):
+                found.append(document)
+                known.update(part for part in said if part in name)
+    unknown = [name for form, name in said.items() if form not in known and _FILE.fullmatch(name)]
+    return found, unknown
+
+
+def _stands_in(name: str, asked: str) -> bool:
+    at = asked.find(name)
+    if at < 0:
+        return False
+    before, after = asked[at - 1 : at], asked[at + len(name) : at + len(name) + 1]
+    return not before.isalnum() and before not in ("_", "-") and not after.isalnum()
+
+
+# Names in other words
+
+
+@lru_cache(maxsize=20_000)
+def _names(file_name: str, title: str | None) -> tuple[tuple[str, ...], ...]:
+    """The stems of each way to call a document."""
+    forms = [_CAMEL.sub(" ", PurePath(file_name).stem), *([title] if title else [])]
+    return tuple(words for form in forms if (words := tuple(_stems(form))))
+
+
+def _named(question: str, documents: Sequence[Opening], kinds: Mapping[str, str]) -> tuple[list[_Match], bool]:
+    """The documents that the words of the question call, and whether they are rivals for the same words.
+
+    A name counts as said when the question holds all of it, three of its words in a row, or half of its weight in at
+    least two words. A word weighs by how few documents hold it (inverse document frequency, Sparck Jones 1972).
+    """
+    names = [(document, words) for document in documents for words in _names(document.file_name, document.title)]
+    holders = Counter(
+        word for document in documents for word in {w for n in _names(document.file_name, document.title) for w in n}
+    )
+    weights = {word: math.log(1 + len(documents) / count) for word, count in holders.items()}
+    asked = [word for word in _stems(question) if word in weights and word not in _ASKING]
+    of_kind = _of_kind(question, documents, kinds)
+    found: list[_Match] = []
+    while asked:
+        best: dict[str, _Match] = {}
+        for document, words in names:
+            match = _match(document, words, asked, weights, of_kind)
+            if match and (document.document_id not in best or best[document.document_id].score < match.score):
+                best[document.document_id] = match
+        for match in found:
+            best.pop(match.document.document_id, None)
+        if not best:
+            break
+        top = max(match.score for match in best.values())
+        rivals = [match for match in best.values() if match.score > _RIVAL * top]
+        if len({match.document.version_id for match in rivals}) > 1:
+            return (found, False) if found else (rivals, True)
+        found.append(rivals[0])
+        asked = [word for word in asked if word not in rivals[0].words]
+    if found:
+        return found, False
+    called = [_Match(document, frozenset(), 1.0) for document in documents if document.document_id in of_kind]
+    return called, len(called) > 1
+
+
+def _match(
+    document: Opening,
+    name: tuple[str, ...],
+    asked: Sequence[str],
+    weights: Mapping[str, float],
+    of_kind: frozenset[str],
+) -> _Match | None:
+    said = frozenset(name).intersection(asked)
+    if not said:
+        return None
+    # Numbers in a name (years, form numbers) tell documents apart but are seldom said.
+    needed = {word for word in name if not word.isdigit() and word not in _ASKING} or set(name)
+    coverage = sum(weights[w] for w in said & needed) / sum(weights[w] for w in needed)
+    # `the policy on diabetes` calls a policy, not diabetes.pdf
+    alone = len(needed) == 1 and len(min(needed)) > 3 and (not of_kind or document.document_id in of_kind)
+    whole = needed <= said and (len(needed) > 1 or alone)
+    partly = len(said) >= 2 and coverage >= _LEAST_COVERAGE
+    if not (whole or partly or _longest_run(name, asked) >= 3):
+        return None
+    boost = 1.25 if document.document_id in of_kind else 1.0
+    return _Match(document, said, sum(weights[word] for word in said) * (0.5 + coverage) * boost)
+
+
+def _of_kind(question: str, documents: Sequence[Opening], kinds: Mapping[str, str]) -> frozenset[str]:
+    """`the policy`: ids of the documents whose recorded type or whose file name is of that kind."""
+    asked = f" {_key(question)} "
+    wanted = {name for word, name in kinds.items() if f" {word} " in asked}
+    if not wanted or not _DEFINITE.search(question):
+        return frozenset()
+    return frozenset(
+        document.document_id
+        for document in documents
+        if document.document_type in wanted
+        or wanted.intersection(kinds.get(word, "") for name in _names(document.file_name, None) for word in name)
+    )
+
+
+def _longest_run(name: Sequence[str], asked: Sequence[str]) -> int:
+    """Words that stand in both in the same order without a gap, function words apart."""
+    longest, before = 0, [0] * (len(asked) + 1)
+    for word in name:
+        row = [0]
+        for j, other in enumerate(asked):
+            row.append(before[j] + 1 if word == other else 0)
+        longest, before = max(longest, *row), row
+    return longest
+
+
+# Retrieval
+
+
+def _by_hits(documents: Sequence[Opening], hits: Sequence[Hit], topic: str, section: str | None) -> Target:
+    """The document that holds most of the best passages."""
+    by_version = {document.version_id: document for document in reversed(documents)}
+    near = [hit for hit in hits if hit.version_id in by_version and hit.scores.get("dense", 1.0) >= _LEAST_COSINE]
+    if not near:
+        reason = "The question names no document that you can see, and no passage is near enough to its words."
+        return Target((), topic, section, reason=reason)
+    shares: defaultdict[str, float] = defaultdict(float)
+    for hit in near:
+        shares[hit.version_id] += max(hit.score, 0.0)
+    first = near[0].version_id
+    if shares[first] >= _SHARE_OF_HITS * sum(shares.values()):
+        return Target((by_version[first],), topic, section)
+    ranked = [by_version[version] for version in sorted(shares, key=lambda v: -shares[v])[:_MOST_NAMED]]
+    return _target(ranked, topic, section, ambiguous=True)
+
+
+# Words
+
+
+def _topic(question: str, names: set[str], kinds: Mapping[str, str], drop: Sequence[str] = ()) -> str:
+    """The words of the question, as they stand, that name no document and do no asking."""
+    for name in drop:
+        question = question.replace(name, " ")
+    question = _NUMBERED.sub(" ", question)
+    kind_words = {part for word in kinds for part in word.split() if " " not in word}
+    kept = []
+    for match in _WORD.finditer(question):
+        word = match[0].casefold()
+        if word in STOP_WORDS or stem(word) in _ASKING or stem(word) in names or stem(word) in kind_words:
+            continue
+        if len(word) > 1 or word.isdigit():
+            kept.append(match[0])
+    return " ".join(kept)
+
+
+def _stems(text: str) -> list[str]:
+    return [stem(word) for word in (m[0].casefold() for m in _WORD.finditer(text)) if word not in STOP_WORDS]
+
+
+def _key(text: str) -> str:
+    return " ".join(stem(match[0].casefold()) for match in _WORD.finditer(text))

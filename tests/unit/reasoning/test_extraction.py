@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from foundation.adapters.embedded.embeddings import OnnxEmbedder
+from foundation.types import Element, Hit, ParsedDocument
+from pipelines.chunking import chunk_document, embedding_text
+from query_service.reasoning.extraction import Extraction, Thresholds, extract
+from query_service.reasoning.question_words import asked, content_words, coverage, fits, rarity
+
+LEAFLET = """Ibuprofen is a medicine that relieves pain and lowers fever. It belongs to the non-steroidal \
+anti-inflammatory drugs.
+
+Adults and children over 12 take 200 mg to 400 mg every six hours. Do not take more than 1,200 mg in 24 hours without \
+advice. Swallow the tablets with water.
+
+Stop and call a doctor when you have:
+- black stools
+- a rash with blisters
+- swelling of the face
+
+Keep the tablets below 25 °C. The pack is good for three years after opening."""
+CLINIC = """The hip fracture clinic opens on weekdays at 8 a.m. Patients bring their referral letter. About 12% of the \
+patients in 2023 came without one. They wait for 40 minutes on average."""
+MENU = "The canteen serves soup on Mondays. Its terrace has a view of the river. Prices are on the board."
+
+
+@cache
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def hits_for(question: str, *texts: str) -> list[Hit]:
+    """One hit a paragraph-sized chunk, ranked and scored by the real model, as the index would."""
+    vector, hits = embedder().embed_query(question), []
+    for number, text in enumerate(texts):
+        elements = [Element("paragraph", 0, len(text))]
+        parsed = ParsedDocument(text, elements, "test/1", title=None)
+        for chunk in chunk_document(parsed, version_id=f"version{number}", embedder=embedder()):
+            cosine = float(embedder().embed_passages([embedding_text(chunk)])[0] @ vector)
+            hits.append(
+                Hit(chunk.chunk_id, chunk.version_id, chunk.start, chunk.end, chunk.text, cosine, {"dense": cosine})
+            )
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def ask(question: str, *texts: str) -> Extraction:
+    return extract(question, hits_for(question, *texts), embedder(), threshold=Thresholds.for_model(embedder().model))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is ibuprofen?", "relieves pain"),
+        ("What dose of ibuprofen do adults take?", "200 mg to 400 mg"),
+        ("How much ibuprofen may I take in 24 hours at most?", "1,200 mg"),
+        ("How long are the ibuprofen tablets good after opening the pack?", "three years"),
+        ("When does the hip fracture clinic open?", "8 a.m."),
+        ("What percentage of hip clinic patients came without a referral letter?", "12%"),
+    ],
+)
+def test_the_sentence_that_answers_is_the_best_one(question: str, answer: str) -> None:
+    result = ask(question, LEAFLET, CLINIC, MENU)
+    assert result.status == "answered"
+    assert answer in max(result.sentences, key=lambda s: s.score).text
+
+
+def test_every_sentence_is_a_verbatim_span_of_its_version() -> None:
+    result = ask("What dose of ibuprofen do adults take?", LEAFLET, CLINIC, MENU)
+    texts = {"version0": LEAFLET, "version1": CLINIC, "version2": MENU}
+    assert result.sentences
+    assert all(texts[s.version_id][s.start : s.end] == s.text for s in result.sentences)
+
+
+def test_a_list_comes_with_its_lead_in_and_all_its_items() -> None:
+    texts = [s.text for s in ask("When should I stop ibuprofen and call a doctor?", LEAFLET, CLINIC).sentences]
+    assert [t for t in texts if t.startswith(("Stop", "-"))] == [
+        "Stop and call a doctor when you have:",
+        "- black stools",
+        "- a rash with blisters",
+        "- swelling of the face",
+    ]
+
+
+def test_a_sentence_that_two_overlapping_chunks_share_is_given_once() -> None:
+    question = "What dose of ibuprofen do adults take?"
+    whole = hits_for(question, LEAFLET)[0]
+    cut = LEAFLET.index("Adults")
+    part = Hit("chk_2", whole.version_id, cut, whole.end, LEAFLET[cut : whole.end], 0.5, {"dense": 0.5})
+    result = extract(question, [whole, part], embedder(), threshold=Thresholds.for_model(embedder().model))
+    spans = [(s.start, s.end) for s in result.sentences]
+    assert len(spans) == len(set(spans)) > 0
+    assert spans == sorted(spans)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of France?",
+        "Was ist die Hauptstadt von Frankreich?",
+        "How do I change the oil of a diesel engine?",
+        "What is the dose of amoxicillin for a child?",
+        "asdf qwer zxcv",
+        "???",
+        "",
+    ],
+)
+def test_without_evidence_it_says_so_and_quotes_nothing(question: str) -> None:
+    result = ask(question, LEAFLET, CLINIC, MENU)
+    assert (result.status, result.sentences) == ("no_evidence", [])
+
+
+def test_no_hits_are_no_evidence() -> None:
+    assert ask("What is ibuprofen?").status == "no_evidence"
+
+
+def test_another_models_cosines_are_not_trusted() -> None:
+    thresholds = Thresholds.for_model("titan-embed-text-v2")
+    assert thresholds.coefficients[:3] == (0.0, 0.0, 0.0)
+    hits = hits_for("What dose of ibuprofen do adults take?", LEAFLET, MENU)
+    assert (
+        extract("What dose of ibuprofen do adults take?", hits, embedder(), threshold=thresholds).status == "answered"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "sentence", "other"),
+    [
+        ("What dose is safe?", "dose", "Take 5 mg.", "Take it."),
+        ("What percentage relapsed?", "percent", "In 12 % it came back.", "It came back in 12 patients."),
+        ("How long does it last?", "duration", "It lasts two to three weeks.", "It lasts long."),
+        ("When was it approved?", "time", "It was approved in 1998.", "It was approved."),
+        ("How many took part?", "number", "Twelve nurses took part.", "Nurses took part."),
+    ],
+)
+def test_a_question_tells_what_kind_of_answer_fits(question: str, kind: str, sentence: str, other: str) -> None:
+    assert asked(question) == kind
+    assert fits(asked(question), sentence)
+    assert not fits(asked(question), other)
+
+
+def test_rare_words_weigh_more_and_inflections_match() -> None:
+    weights = rarity("What are the symptoms of nephroblastomatosis?", embedder())
+    assert weights[content_words("nephroblastomatosis")[0]] > weights[content_words("symptom")[0]]
+    assert coverage(weights, frozenset(content_words("A symptom"))) < 0.5
+    assert coverage(weights, frozenset(content_words("Symptoms of nephroblastomatosis"))) == 1

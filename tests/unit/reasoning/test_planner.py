@@ -1,0 +1,190 @@
+"""Questions over real patient tables: what the planner makes of them gives the answer that plain SQL gives, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foundation.types import Column, TableInfo
+from query_service.reasoning.compiler import compile
+from query_service.reasoning.planner import Declined, Plan, plan, understand
+from query_service.reasoning.planner_dates import periods
+from query_service.reasoning.planner_terms import Terms, load_terms
+
+TODAY = date(2024, 6, 1)
+
+# Question → the SQL that a person would write for it.
+RIGHT = {
+    "How many patients are there?": "select count(*) from patients",
+    "How many encounters were recorded in 2019?": "select count(*) from encounters where year(start) = 2019",
+    "How many encounters did we have last year?": "select count(*) from encounters where year(start) = 2023",
+    "How many female patients live in Houston?": "select count(*) from patients where gender = 'F' and city = 'Houston'",
+    "What is the average total claim cost of emergency encounters?": "select avg(total_claim_cost) from encounters where encounterclass = 'emergency'",
+    "Total medication cost by payer": "select payer, sum(totalcost) from medications group by 1",
+    "What is the median base cost of procedures since March 2020?": "select median(base_cost) from procedures where start >= '2020-03-01'",
+    "What are the top 5 most common conditions?": "select description, count(*) n from conditions group by 1 order by n desc, 1 limit 5",
+    "Which payer had the highest total claim cost?": "select payer, sum(total_claim_cost) s from encounters group by 1 order by s desc limit 1",
+    "Which patient had the most encounters?": "select p.id, first, last, count(*) n from encounters e join patients p on p.id = e.patient group by 1, 2, 3 order by n desc limit 1",
+    "How many encounters were there per month in 2022?": "select date_trunc('month', start)::date, count(*) from encounters where year(start) = 2022 group by 1",
+    "Number of patients by race and gender": "select race, gender, count(*) from patients group by 1, 2",
+    "How many patients have sinusitis?": "select count(distinct patient) from conditions where description ilike '%sinusitis%'",
+    "How many patients with chronic sinusitis took penicillin?": "select count(*) from patients where id in (select patient from conditions where description ilike 'chronic sinusitis%') and id in (select patient from medications where description ilike '%penicillin%')",
+    "How many patients had at least 3 emergency encounters?": "select count(*) from (select patient from encounters where encounterclass = 'emergency' group by 1 having count(*) >= 3)",
+    "How many patients had fewer than 50 encounters?": "select count(*) from patients where (select count(*) from encounters where patient = patients.id) < 50",
+    "Which patients have no allergies?": "select id, first, last from patients where id not in (select patient from allergies)",
+    "What percentage of encounters were emergency?": "select 100.0 * count(*) filter (encounterclass = 'emergency') / count(*) from encounters",
+    "What percentage of female patients have gingivitis?": "select 100.0 * count(*) filter (id in (select patient from conditions where description = 'Gingivitis (disorder)')) / count(*) from patients where gender = 'F'",
+    "How many patients were born before 1990?": "select count(*) from patients where birthdate < '1990-01-01'",
+    "How many encounters did patients older than 40 have?": "select count(*) from encounters e join patients p on p.id = e.patient where date_sub('year', p.birthdate, e.start::date) > 40",
+    "How many procedures cost between 1,000 and 2,000?": "select count(*) from procedures where base_cost between 1000 and 2000",
+    "What is the average number of encounters per patient?": "select count(*) / count(distinct patient) from encounters",
+    "How many conditions of Gilbert263 Maggio310 have no stop date?": "select count(*) from conditions c join patients p on p.id = c.patient where first = 'Gilbert263' and last = 'Maggio310' and c.stop is null",
+    "When was the last encounter of Titus37 Smitham825?": "select e.start, description from encounters e join patients p on p.id = e.patient where first = 'Titus37' order by 1 desc limit 1",
+    "Show the most recent encounter with its class and total claim cost.": "select start, description, encounterclass, total_claim_cost from encounters order by 1 desc limit 1",
+    "How many patients have gingivitis, and how often did it occur?": "select count(distinct patient), count(*) from conditions where description = 'Gingivitis (disorder)'",
+    "Does Titus37 Smitham825 have otitis media?": "select 1",
+}  # fmt: skip
+
+DECLINED = [
+    "What is the average blood pressure of patients?",
+    "How many patients love pizza?",
+    "How many unicorn encounters were there in 2019?",
+    "What is the birth date of patient Jane Doe?",
+    "How many patients took penicillin after chronic sinusitis?",
+    "How many encounters were there in the same hospital?",
+    "Which patients were readmitted within 30 days?",
+    "What is the survival rate of patients with chronic sinusitis?",
+    "How many patients were seen first in 2019 or 2020?",
+    "Total payer coverage by year",
+    "What does the policy say about patients?",
+    "Which encounter was not in 2019 and not emergency or had no cost?",
+    "drop table patients",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def terms() -> Terms:
+    return load_terms(Path(__file__).parents[3] / "domains" / "healthcare" / "table_terms.yaml")
+
+
+@pytest.fixture(scope="module")
+def ask(patients: Any, terms: Terms) -> Callable[[str], Plan | Declined]:
+    return lambda q: understand(q, patients.tables, today=TODAY, terms=terms, find_values=patients.find_values)
+
+
+@pytest.mark.parametrize("question", RIGHT)
+def test_an_answer_is_the_one_that_plain_sql_gives(question: str, ask: Any, patients: Any) -> None:
+    made = ask(question)
+    assert isinstance(made, Plan), made
+    got = patients.duckdb.execute(compile(made.query, patients.tables, "duckdb").statement).fetchall()
+    wanted = patients.duckdb.execute(RIGHT[question]).fetchall()
+    assert [tuple(map(_plain, r)) for r in sorted(got, key=str)] == [
+        tuple(map(_plain, r)) for r in sorted(wanted, key=str)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return pytest.approx(float(value)) if isinstance(value, int | float) else value
+
+
+@pytest.mark.parametrize("question", DECLINED)
+def test_what_is_not_wholly_understood_is_declined_with_a_reason(question: str, ask: Any) -> None:
+    made = ask(question)
+    assert isinstance(made, Declined), made
+    assert made.reason
+
+
+def test_an_unknown_word_is_named(ask: Any) -> None:
+    assert ask("How many unicorn encounters were there in 2019?").unknown == ("unicorn",)
+
+
+def test_rows_and_fresh_questions_go_to_postgres_and_history_to_the_warehouse(
+    ask: Any, patients: Any, terms: Terms
+) -> None:
+    rows, fresh, history = (
+        ask("List the patients born after 2000"),
+        ask("How many encounters were there today?"),
+        ask("How many encounters were there per year?"),
+    )
+    assert [(p.engine, p.route) for p in (rows, fresh, history)] == [
+        ("postgres", "sql"),
+        ("postgres", "sql"),
+        ("warehouse", "s3"),
+    ]
+    assert "whole history" in history.explanation
+    hinted = plan(
+        "How many encounters were there per year?", patients.tables, engine_hint="postgres", today=TODAY, terms=terms
+    )
+    assert hinted is not None and hinted.engine == "postgres"
+
+
+def test_without_a_look_up_only_values_of_the_profile_are_known(patients: Any, terms: Terms) -> None:
+    known = plan("How many emergency encounters?", patients.tables, today=TODAY, terms=terms)
+    assert known is not None and known.query.filters[0].values == ("emergency",)
+    assert plan("How many patients have otitis media?", patients.tables, today=TODAY, terms=terms) is None
+
+
+def test_tables_of_other_names_and_keys_are_understood_by_the_same_terms(terms: Terms) -> None:
+    """OMOP: codes live in a table of their own, the person's key is person_id, ages count from year_of_birth."""
+    person = _table("person", 500, person_id=500, year_of_birth=60, gender_source_value=("F", "M"))
+    concept = _table("concept", 300, concept_id=300, concept_name=("Anemia", "Asthma", "Aspirin 81 MG Oral Tablet"))
+    condition = _table(
+        "condition_occurrence",
+        900,
+        condition_occurrence_id=900,
+        person_id=400,
+        condition_concept_id=80,
+        condition_type_concept_id=1,
+        condition_start_date="date",
+    )
+    made = plan(
+        "How many women older than 40 suffered from anemia?", [person, concept, condition], today=TODAY, terms=terms
+    )
+    assert made is not None
+    sql = compile(made.query, [person, concept, condition], "postgres").statement
+    assert '"condition_occurrence"."condition_concept_id" = "concept"."concept_id"' in sql
+    assert 'EXTRACT(YEAR FROM "condition_occurrence"."condition_start_date") - "person"."year_of_birth"' in sql
+    assert "LOWER('F')" in sql and "> 40" in sql
+
+
+def _table(name: str, rows: int, **columns: Any) -> TableInfo:
+    made = []
+    for column, spec in columns.items():
+        if isinstance(spec, tuple):
+            made.append(Column(column, column, "text", distinct=len(spec), samples=spec))
+        elif spec == "date":
+            made.append(Column(column, column, "date", distinct=300))
+        else:
+            made.append(Column(column, column, "bigint", distinct=spec))
+    return TableInfo(name, name, tuple(made), rows, "upload", "", True, f"dst_{name}")
+
+
+@pytest.mark.parametrize(
+    ("phrase", "start", "end"),
+    [
+        ("in 2019", "2019-01-01", "2020-01-01"),
+        ("since March 2020", "2020-03-01", None),
+        ("between 2015 and 2018", "2015-01-01", "2019-01-01"),
+        ("from January 2020 to March 2020", "2020-01-01", "2020-04-01"),
+        ("last year", "2023-01-01", "2024-01-01"),
+        ("in the last 12 months", "2023-06-01", "2024-06-02"),
+        ("before 2010", None, "2010-01-01"),
+        ("after 3 May 2021", "2021-05-04", None),
+        ("in Q1 2021", "2021-01-01", "2021-04-01"),
+        ("on March 5, 2020", "2020-03-05", "2020-03-06"),
+        ("in the 1990s", "1990-01-01", "2000-01-01"),
+        ("last week", "2024-05-20", "2024-05-27"),
+    ],
+)
+def test_time_phrases_are_half_open_periods(phrase: str, start: str | None, end: str | None) -> None:
+    (found,) = periods(f"How many visits {phrase}?", TODAY)
+    assert (found.start and found.start.isoformat(), found.end and found.end.isoformat()) == (start, end)
+
+
+def test_a_date_that_does_not_exist_is_no_period() -> None:
+    assert periods("How many visits on 2021-02-30?", TODAY) == []
