@@ -31,8 +31,9 @@ from bench.embedding import DATA
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.adapters.embedded.model_files import SOURCES
 from foundation.adapters.embedded.search import EmbeddedSearchIndex
+from foundation.ids import CHUNKER
 from foundation.types import Element, Hit, IndexedChunk, ParsedDocument, SearchFilter, Vector
-from pipelines.chunking import CHUNKER, chunk_document, embedding_text
+from pipelines.chunking import chunk_document, embedding_text
 from query_service.reasoning.evidence_model import Thresholds
 from query_service.reasoning.extraction import extract
 

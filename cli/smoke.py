@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +149,8 @@ class _Smoke:
             erasure = self.client.delete(f"/documents/{record['document_id']}")
             if question and record["document_id"] in self._cited(question):
                 problems.append("the document is cited after its deletion")
-            report = self._until(
-                lambda e=erasure: self.client.get(f"/erasures/{e['erasure_id']}"), lambda r: r["status"] != "running"
-            )
+            url = f"/erasures/{erasure['erasure_id']}"
+            report = self._until(partial(self.client.get, url), lambda r: r["status"] != "running")
             left = [store for store in report["stores"] if store["left"]]
             if report["status"] != "verified" or left:
                 problems.append(f"{path.name}: erasure {report['status']}, left: {left}")

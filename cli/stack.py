@@ -162,7 +162,7 @@ class Stack:
         assert self.addresses is not None
         probes = {
             "query service": f"{self.addresses.service_url}/health/ready",
-            "Dagster webserver": f"{self.addresses.dagster_url}/server_info",
+            "Dagster": f"{self.addresses.dagster_url}/graphql",
         }
         deadline = time.monotonic() + _START_TIMEOUT_S
         while probes:
@@ -179,9 +179,15 @@ class Stack:
 
 
 def _answers(url: str) -> bool:
+    """Whether the page is there; of Dagster, whether it has loaded the code location, so that it can start runs."""
     try:
-        return httpx.get(url, timeout=2).status_code == 200
-    except httpx.HTTPError:
+        if not url.endswith("/graphql"):
+            return httpx.get(url, timeout=2).status_code == 200
+        loaded = httpx.post(
+            url, json={"query": "{ repositoriesOrError { ... on RepositoryConnection { nodes { id } } } }"}
+        )
+        return bool(loaded.json()["data"]["repositoriesOrError"]["nodes"])
+    except (httpx.HTTPError, KeyError, TypeError, ValueError):
         return False
 
 

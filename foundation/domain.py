@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from foundation.errors import ConfigurationError
 
@@ -24,10 +21,6 @@ class Domain:
         if not path.is_file():
             raise ConfigurationError(f"The domain {self.name} lacks {name} (looked in {self.folder}).")
         return path
-
-    def yaml(self, name: str) -> Any:
-        with self.file(name).open(encoding="utf-8") as file:
-            return yaml.safe_load(file)
 
 
 @cache

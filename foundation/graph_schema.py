@@ -56,10 +56,26 @@ class GraphSchema(BaseModel):
         barred = "|".join(re.escape(word) for word in (*self.barriers, *self.negations)) or "(?!)"
         return rf"(?:(?!(?:{barred}) )[^\s<>,;:.()?!]+ ){{0,4}}?"
 
+    def may_state(self, text: str, types: Sequence[str]) -> bool:
+        """Whether a sentence that names entities of these types may state a relation; cheap, before any pattern.
+
+        An end that takes no noun phrase of its own must be among the entities named.
+        """
+        return any(
+            (not needs_source or any(t in relation.source for t in types))
+            and (not needs_target or any(t in relation.target for t in types))
+            and (len(types) > 1 or not (needs_source and needs_target))
+            and cue.search(text)
+            for relation, needs_source, needs_target, cue in self._tests
+        )
+
     @cached_property
-    def cues(self) -> re.Pattern[str]:
-        """Finds sentences that may state a relation: the cheap test before any pattern."""
-        return re.compile("|".join(r.cues for r in self.relations.values() if r.cues) or "(?!)", re.IGNORECASE)
+    def _tests(self) -> tuple[tuple[Relation, bool, bool, re.Pattern[str]], ...]:
+        return tuple(
+            (r, self.free_type not in r.source, self.free_type not in r.target, re.compile(r.cues, re.IGNORECASE))
+            for r in self.relations.values()
+            if r.patterns
+        )
 
     @cached_property
     def statements(self) -> tuple[tuple[str, re.Pattern[str], tuple[re.Pattern[str], ...]], ...]:

@@ -6,6 +6,9 @@ import hashlib
 import os
 import time
 
+CHUNKER = "sentences/1"
+"""The chunker, part of every chunk's id and of the index's name. Raise it when the same text is cut otherwise."""
+
 
 def new_id(prefix: str) -> str:
     """A time-ordered unique id such as `doc_0197…`: 48 bits of milliseconds, then 80 random bits (as in UUIDv7)."""

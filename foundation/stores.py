@@ -20,6 +20,7 @@ from foundation.adapters.embedded.warehouse import DuckDbWarehouse
 from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
 from foundation.errors import ConfigurationError, Unavailable
+from foundation.ids import CHUNKER
 from foundation.ports.cache import Cache
 from foundation.ports.catalog import Catalog
 from foundation.ports.embeddings import Embedder
@@ -76,7 +77,7 @@ class Stores:
     def search(self) -> SearchIndex:
         self._embedded("search")
         model = self.embedder
-        name = f"{model.model}-{model.revision[:12]}-{model.dimension}"
+        name = f"{model.model}-{model.revision[:12]}-{model.dimension}-{CHUNKER.replace('/', '-')}"
         return EmbeddedSearchIndex(self.settings.folder / "search", name, model.dimension)
 
     @cached_property

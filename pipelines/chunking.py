@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from foundation.errors import NoContent
-from foundation.ids import chunk_id
+from foundation.ids import CHUNKER, chunk_id
 from foundation.ports.embeddings import Embedder
 from foundation.sentences import split_sentences
 from foundation.types import Chunk, Element, ParsedDocument
 
-CHUNKER = "sentences/1"
 TARGET_TOKENS = 220
 """Measured on SciFact and long PDFs: bench/embedding.py."""
 OVERLAP_SENTENCES = 1

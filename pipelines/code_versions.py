@@ -6,10 +6,10 @@ Raise a number when the same input would give other output; the nightly re-index
 from __future__ import annotations
 
 from foundation.domain import Domain
+from foundation.ids import CHUNKER
 from foundation.media_type import kind_of
 from foundation.ports.embeddings import Embedder
 from foundation.types import ClaimedVersion, Stage
-from pipelines.chunking import CHUNKER
 from pipelines.extraction.extract import EXTRACTOR
 from pipelines.parsing.dispatch import PARSERS
 

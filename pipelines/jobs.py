@@ -10,7 +10,6 @@ from foundation.registry.erasures import give_up, open_erasures
 from pipelines.assets import INGEST_ASSETS
 from pipelines.assets.dbt import dbt_models
 from pipelines.erasure import erase
-from pipelines.partitions import ARRIVAL_DAYS
 from pipelines.reconcile import reconcile
 from pipelines.resources import StoresResource
 from pipelines.retention import delete_old_runs
@@ -20,13 +19,11 @@ _INGEST = dg.AssetSelection.assets(*INGEST_ASSETS)
 ingest_job = dg.define_asset_job(
     "ingest",
     selection=_INGEST,
-    partitions_def=ARRIVAL_DAYS,
     description="Takes what has arrived on a day through every stage until it answers.",
 )
 reindex_job = dg.define_asset_job(
     "reindex",
     selection=_INGEST,
-    partitions_def=ARRIVAL_DAYS,
     description="A day again: only what is stale is redone; with the tag askline/force=true everything is.",
 )
 transform_job = dg.define_asset_job(

@@ -15,8 +15,8 @@ def process_stores() -> Stores:
     return Stores(get_settings())
 
 
-class StoresResource(ConfigurableResource):
-    """Gives `.stores`; a test sets `use` to its own."""
+class StoresResource(ConfigurableResource[None]):
+    """Gives `.stores`, the process's own."""
 
     @property
     def stores(self) -> Stores:

@@ -6,6 +6,7 @@ Without a configured URL the embedded server's is used, and started unless it ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dagster import Field, StringSource
@@ -24,7 +25,7 @@ class PooledPostgresStorage(DagsterPostgresStorage):
 
     @classmethod
     def from_config_value(
-        cls, inst_data: ConfigurableClassData | None, config_value: dict[str, Any]
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> PooledPostgresStorage:
         url = config_value.get("postgres_url") or registry_url(get_settings(), start=True)
         psycopg2_url = make_url(url).set(drivername="postgresql+psycopg2").render_as_string(hide_password=False)

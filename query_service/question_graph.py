@@ -39,12 +39,13 @@ AGENTS: dict[str, Agent] = {
 FALLBACKS = ("rag", "graph_rag")
 """What is tried, in turn, when every chosen route came back empty."""
 
+Node = Any  # LangGraph takes any callable from state to what it adds; its own overloads do not say so
 Graph = CompiledStateGraph[QuestionState, None, QuestionState, QuestionState]
 
 
 def build_graph(services: Services) -> Graph:
     """Compile the graph once for the life of the process."""
-    graph = StateGraph(QuestionState)
+    graph: StateGraph[QuestionState, None, QuestionState, QuestionState] = StateGraph(QuestionState)
     graph.add_node("intake", _timed("intake", lambda state: open_turn(services, state)))
     graph.add_node("guardrail_pre", _timed("guardrail_pre", lambda state: check_question(services, state)))
     graph.add_node("route", _timed("route", lambda state: choose_routes(services, state)))
@@ -73,7 +74,7 @@ def _refused_or_route(state: QuestionState) -> str:
 
 
 def _to_specialists(state: QuestionState) -> list[Send]:
-    return [Send(route["name"], state) for route in state["routes"]]
+    return [Send(route["name"], {**state, "rewritten_question": route["question"]}) for route in state["routes"]]
 
 
 def _fall_back_or_answer(state: QuestionState) -> str:
@@ -84,7 +85,7 @@ def _fall_back_or_answer(state: QuestionState) -> str:
     return next((name for name in FALLBACKS if name not in tried), "final_answer")
 
 
-def _timed(name: str, function: Callable[[QuestionState], dict[str, Any]]) -> Callable[[QuestionState], Any]:
+def _timed(name: str, function: Callable[[QuestionState], dict[str, Any]]) -> Node:
     async def node(state: QuestionState) -> dict[str, Any]:
         started = time.monotonic()
         added = await asyncio.to_thread(function, state)
@@ -93,7 +94,7 @@ def _timed(name: str, function: Callable[[QuestionState], dict[str, Any]]) -> Ca
     return node
 
 
-def _specialist(services: Services, name: str) -> Callable[[QuestionState], Any]:
+def _specialist(services: Services, name: str) -> Node:
     async def node(state: QuestionState) -> dict[str, Any]:
         started = time.monotonic()
         left = max(0.0, state["deadline"] - started)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
 from foundation.registry.database import transaction
 from foundation.registry.datasets import visible_tables
@@ -12,8 +13,9 @@ from foundation.settings import Settings
 from foundation.stores import Stores
 from foundation.types import Principal, TableInfo
 from query_service.nudge import Nudge
+from query_service.reasoning.evidence_model import Thresholds
 from query_service.reasoning.planner_terms import Terms, load_terms
-from query_service.reasoning.router import OfflineRouter
+from query_service.reasoning.router import OfflineRouter, load_examples
 
 
 @dataclass
@@ -23,8 +25,7 @@ class Services:
 
     @cached_property
     def router(self) -> OfflineRouter:
-        examples = self.stores.domain.yaml("router_examples.yaml")
-        return OfflineRouter(examples, self.stores.embedder)
+        return OfflineRouter(load_examples(self.stores.domain.file("router_examples.yaml")), self.stores.embedder)
 
     @cached_property
     def terms(self) -> Terms:
@@ -33,6 +34,15 @@ class Services:
     @cached_property
     def lexicon(self) -> Lexicon:
         return load_lexicon(self.stores.domain.folder)
+
+    @cached_property
+    def graph_schema(self) -> GraphSchema:
+        return load_graph_schema(self.stores.domain.file("graph.yaml"))
+
+    @cached_property
+    def evidence(self) -> Thresholds:
+        """When a passage is evidence, fitted for the embedding model."""
+        return Thresholds.for_model(self.stores.embedder.model)
 
     @cached_property
     def nudge(self) -> Nudge:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select
+from sqlalchemy import Connection, RowMapping, ScalarResult, delete, insert, select
 
 from foundation.registry.tables import chunks
 from foundation.types import Chunk
@@ -14,7 +14,7 @@ def replace_chunks(
     connection: Connection, version_id: str, found: Sequence[Chunk], *, parser: str, chunker: str
 ) -> None:
     """The version's chunks are these. When they are there already nothing is touched, so that mentions stay."""
-    known = connection.execute(
+    known: ScalarResult[str] = connection.execute(
         select(chunks.c.chunk_id).where(chunks.c.version_id == version_id).order_by(chunks.c.ordinal)
     ).scalars()
     if list(known) == [chunk.chunk_id for chunk in found]:

@@ -8,6 +8,7 @@ import dagster as dg
 import numpy as np
 
 from foundation.errors import NoContent, StageFailed
+from foundation.ids import CHUNKER
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
 from foundation.stores import Stores
@@ -15,8 +16,8 @@ from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
 from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
-from pipelines.chunking import chunk_document
-from pipelines.code_versions import CHUNKER, embedding_name, parser
+from pipelines.chunking import chunk_document, embedding_text
+from pipelines.code_versions import embedding_name, parser
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -87,11 +88,6 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
     )
 
 
-def embedded_text(chunk: Chunk) -> str:
-    """What is embedded and searched by words: the section, then the text."""
-    return f"{chunk.section}\n{chunk.text}" if chunk.section else chunk.text
-
-
 def _embed(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     group: list[tuple[ClaimedVersion, list[Chunk]]] = []
     for version in versions:
@@ -106,7 +102,7 @@ def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chun
     if not group:
         return
     started, embedder = time.monotonic(), stores.embedder
-    texts = [embedded_text(chunk) for _, found in group for chunk in found]
+    texts = [embedding_text(chunk) for _, found in group for chunk in found]
     vectors = embedder.embed_passages(texts)
     share = (time.monotonic() - started) / len(texts)
     place = 0

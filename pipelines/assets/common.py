@@ -1,6 +1,6 @@
 """What the assets of a version's stages share: partition, owners, metadata with links."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dagster as dg
@@ -13,7 +13,9 @@ OWNERS = ["team:data-engineering"]
 _LISTED = 50
 
 
-def stage_asset(*, group: str, kinds: set[str], deps: Sequence[Any] = (), **more: Any) -> Any:
+def stage_asset(
+    *, group: str, kinds: set[str], deps: Sequence[Any] = (), **more: Any
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """`@asset` with what every stage has: daily partitions, owners, a group and kinds."""
     return dg.asset(partitions_def=ARRIVAL_DAYS, group_name=group, kinds=kinds, deps=list(deps), owners=OWNERS, **more)
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import dagster as dg
 
+from foundation.ids import CHUNKER
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 from pipelines.assets.chunks import chunks
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
-from pipelines.code_versions import CHUNKER, is_table
+from pipelines.code_versions import is_table
 from pipelines.graph_artefact import extract_version, load_extraction
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource

@@ -14,7 +14,7 @@ from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
+from pipelines.batch import Counts, one_by_one, run_stage
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -59,29 +59,13 @@ def raw_files(
 
 def _claim(context: dg.AssetExecutionContext, stores: Stores, config: RawFilesConfig) -> list[ClaimedVersion]:
     index, _, count = config.shard.partition("/")
-    shard, day = claims.Shard(int(index), int(count)), day_of(context)
+    shard, day, run_id = claims.Shard(int(index), int(count)), day_of(context), context.run.run_id
     ingestion = stores.settings.ingestion
+    lease = timedelta(seconds=ingestion.lease_s)
     with transaction(stores.engine) as connection:
-        claims.claim(
-            connection,
-            context.run.run_id,
-            day,
-            shard=shard,
-            limit=ingestion.batch_size,
-            lease=timedelta(seconds=ingestion.lease_s),
-        )
+        claims.claim(connection, run_id, day, shard=shard, limit=ingestion.batch_size, lease=lease)
         if config.scope == "day":
-            keys = claims.living_versions(connection, day, shard)
-            claims.add_to_batch(connection, context.run.run_id, day, keys, shard)
-    return (
-        versions_of_run(stores, context.run.run_id, day)
-        if config.scope == "day"
-        else _batch(stores, context.run.run_id)
-    )
-
-
-def _batch(stores: Stores, run_id: str) -> list[ClaimedVersion]:
-    with transaction(stores.engine) as connection:
+            claims.add_to_batch(connection, run_id, day, claims.living_versions(connection, day, shard), shard)
         return claims.batch(connection, run_id)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import StageFailed
+from foundation.ids import CHUNKER
 from foundation.registry.database import transaction
 from foundation.registry.documents import access_of_version
 from foundation.stores import Stores
@@ -12,7 +13,7 @@ from foundation.types import ClaimedVersion, IndexedChunk, Stage
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
-from pipelines.code_versions import CHUNKER, embedding_name
+from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 

@@ -1,5 +1,6 @@
 """The checks of the ingest assets, each over all versions of the partition's day."""
 
+from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
@@ -20,7 +21,9 @@ from pipelines.resources import StoresResource
 _LISTED = 50
 
 
-def _check(asset: Any, description: str, **more: Any) -> Any:
+def _check(
+    asset: dg.AssetsDefinition, description: str, **more: Any
+) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
     return dg.asset_check(asset=asset, partitions_def=ARRIVAL_DAYS, blocking=False, description=description, **more)
 
 

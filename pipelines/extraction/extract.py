@@ -61,7 +61,9 @@ def extract(
         for entity in definitions:
             builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method, is_name=False)
     sentences = list(_sentences(chunks, found.entities))
-    telling = [s for s in sentences if s.text[-1] != "?" and graph_schema.cues.search(s.text)]
+    telling = [
+        s for s in sentences if s.text[-1] != "?" and graph_schema.may_state(s.text, [e.term.type for e in s.entities])
+    ]
     if telling:
         phrases = noun_phrases(nlp or load_tagger(), [s.text for s in telling])
         for sentence, found_phrases in zip(telling, phrases, strict=True):

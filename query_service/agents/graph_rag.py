@@ -13,7 +13,13 @@ _EVIDENCE_EACH = 2
 
 
 def run(services: Services, state: QuestionState) -> Finding:
-    found = answer_from_graph(state["rewritten_question"], services.stores.graph, state["principal"], services.lexicon)
+    found = answer_from_graph(
+        state["rewritten_question"],
+        services.stores.graph,
+        state["principal"],
+        services.lexicon,
+        services.graph_schema,
+    )
     if found.status != "answered":
         return Finding("graph_rag", "empty", why="The knowledge graph holds nothing that answers the question.")
     statements = [

@@ -20,7 +20,7 @@ def run(services: Services, state: QuestionState) -> Finding:
     )
     if not hits:
         return Finding("rag", "empty", why="No document that you can see matches the question.")
-    found = extract(question, hits, stores.embedder)
+    found = extract(question, hits, stores.embedder, threshold=services.evidence)
     if found.status == "no_evidence":
         return Finding("rag", "empty", why="No passage of the documents answers the question.")
     return Finding(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from foundation.types import TableInfo
 from query_service.agents.table_query import understand_tables
-from query_service.prompts.router_prompt import ROUTES
 from query_service.reasoning.planner import Plan
+from query_service.reasoning.router import RouteContext, clauses
 from query_service.services import Services
 from query_service.state import QuestionState
 
@@ -14,23 +16,25 @@ TABLE_ROUTES = ("sql", "s3")
 
 
 def choose_routes(services: Services, state: QuestionState) -> dict[str, Any]:
-    """Nearest labelled examples choose; between the two engines of tables, and for them at all, the planner decides.
+    """Nearest labelled examples choose, clause by clause; a specialist gets the clause that is for it.
 
-    A plan is made only from words that the tables explain, so it is the better judge of whether they can answer.
+    Whether the tables can answer, and which engine, the planner says: it makes a plan only from words that the tables
+    explain, so it is the better judge of that.
     """
-    forced = state.get("forced_routes")
+    forced, question = state.get("forced_routes"), state["rewritten_question"]
     if forced:
-        return {"routes": [{"name": name, "score": 1.0, "reason": "Asked for by the request."} for name in forced]}
-    question = state["rewritten_question"]
-    understood = understand_tables(services, state["principal"], question, None)
-    choices = services.router.route(question, tables=understood.tables)
-    routes = [
-        {"name": choice.name, "score": round(choice.score, 3), "reason": choice.reason}
-        for choice in choices
-        if choice.name in ROUTES
-    ]
-    if isinstance(understood.result, Plan):
-        plan = understood.result
-        others = [route for route in routes if route["name"] not in TABLE_ROUTES]
-        routes = [{"name": plan.route, "score": plan.confidence, "reason": plan.explanation}, *others]
-    return {"routes": routes}
+        reason = "Asked for by the request."
+        return {"routes": [{"name": n, "score": 1.0, "reason": reason, "question": question} for n in forced]}
+    tables = services.read_tables(state["principal"])
+    context = RouteContext(tables=tables, planned=partial(_planned, services, state, tables))
+    routes: dict[str, dict[str, Any]] = {}
+    for clause in clauses(question):
+        for choice in services.router.route(clause, context):
+            route = {"name": choice.name, "score": choice.score, "reason": choice.reason, "question": clause}
+            routes.setdefault(choice.name, route)
+    return {"routes": list(routes.values())}
+
+
+def _planned(services: Services, state: QuestionState, tables: list[TableInfo], clause: str) -> str | None:
+    result = understand_tables(services, clause, tables, None)
+    return result.route if isinstance(result, Plan) else None

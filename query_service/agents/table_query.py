@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -19,7 +18,7 @@ from foundation.registry.stages import parser_of
 from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.table_sentence import table_sentence
-from foundation.types import GuardedSql, Principal, QueryResult, TableInfo
+from foundation.types import GuardedSql, QueryResult, TableInfo
 from query_service.answer import SqlEntry
 from query_service.reasoning.compiler import compile as compile_query
 from query_service.reasoning.planner import Declined, Engine, Plan, understand
@@ -31,34 +30,25 @@ ROUTE_ENGINE: dict[str, Engine] = {"sql": "postgres", "s3": "warehouse"}
 SHOWN_ROWS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """What the planner made of a question, and the tables that it looked at."""
-
-    result: Plan | Declined
-    tables: list[TableInfo]
-
-
-def understand_tables(services: Services, principal: Principal, question: str, engine: Engine | None) -> Understood:
-    """What the planner makes of the question over the tables that the principal may read, on that engine if given."""
-    tables = services.read_tables(principal)
-    asked = readable(tables, engine) if engine else tables
-    result = understand(
+def understand_tables(
+    services: Services, question: str, tables: Sequence[TableInfo], engine: Engine | None
+) -> Plan | Declined:
+    """What the planner makes of the question over these tables, on that engine if one is given."""
+    return understand(
         question,
-        asked,
+        readable(tables, engine) if engine else tables,
         engine_hint=engine,
         today=datetime.now(UTC).date(),
         terms=services.terms,
         find_values=partial(_find_values, services.stores, tables),
     )
-    return Understood(result, tables)
 
 
 def answer(services: Services, state: QuestionState, route: str) -> Finding:
     """Plan, compile, guard, run, describe; empty when the tables cannot answer for certain."""
-    stores, engine = services.stores, ROUTE_ENGINE[route]
-    understood = understand_tables(services, state["principal"], state["rewritten_question"], engine)
-    plan, tables = understood.result, understood.tables
+    stores, engine, question = services.stores, ROUTE_ENGINE[route], state["rewritten_question"]
+    tables = services.read_tables(state["principal"])
+    plan = understand_tables(services, question, tables, engine)
     if isinstance(plan, Declined):
         return Finding(route, "empty", why=plan.reason)
     compiled = compile_query(plan.query, tables, "postgres" if engine == "postgres" else "duckdb")
@@ -66,11 +56,10 @@ def answer(services: Services, state: QuestionState, route: str) -> Finding:
     result = execute(stores, sql, engine, tables)
     used = [table for table in tables if table.name in sql.tables]
     spans, rows = _proof(stores, used, engine)
-    text = describe(state["rewritten_question"], plan.query, result)
     return Finding(
         route,
         "done",
-        statements=[Statement(text, spans)],
+        statements=[Statement(describe(question, plan.query, result), spans)],
         sql=[entry(sql, engine, result)],
         tables=rows,
         note=plan.explanation,

@@ -30,6 +30,8 @@ def start(folder: Path) -> str:
     log = folder / "log"
     try:
         server = get_server(folder, cleanup_mode=None)
+        if running_url(folder) is None:  # it was stopped after this process had started it
+            server.ensure_postgres_running()
     except Exception as error:
         tail = log.read_text(errors="replace")[-800:] if log.exists() else ""
         raise Unavailable(
