@@ -78,7 +78,8 @@ def _normal_word(word: str) -> str:
         return word[:-3] + "y"
     if word.endswith(("oses", "yses", "stases")) and len(word) > 6:
         return word[:-2] + "is"
-    if word.endswith(("uses", "sses", "xes", "ches", "shes")) and len(word) > 5:
+    adds_es = word.endswith(("uses", "sses", "xes", "ches", "shes")) and len(word) > 5
+    if adds_es and not word.endswith(("auses", "ouses", "cuses", "aches")):
         return word[:-2]
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Engine, event, func, insert, select, update
 
 from foundation.adapters.embedded.graph import PostgresGraph
 from foundation.contracts.graph import DIABETES, METFORMIN, TREATS, Corpus, GraphStoreContract, write
@@ -49,6 +51,25 @@ class TestPostgresGraph(GraphStoreContract):
     @pytest.fixture
     def corpus(self, registry_engine: Engine) -> Corpus:
         return RegistryCorpus(registry_engine)
+
+
+def test_a_deletion_waits_for_a_writer_that_has_only_begun_to_use_its_nodes(registry_engine: Engine) -> None:
+    graph, corpus = PostgresGraph(registry_engine), RegistryCorpus(registry_engine)
+    for version in ("old", "new"):
+        corpus.add(version)
+    write(graph, "old", [DIABETES, METFORMIN], [TREATS])
+    deletion = threading.Thread(target=graph.delete_versions, args=(["old"],))
+
+    def delete_in_between(*arguments: Any) -> None:
+        if arguments[2].startswith("INSERT INTO askline.mentions") and not deletion.ident:
+            deletion.start()
+            deletion.join(1)
+
+    event.listen(registry_engine, "before_cursor_execute", delete_in_between)
+    write(graph, "new", [DIABETES, METFORMIN], [TREATS])
+    deletion.join(10)
+    assert graph.counts("new") == {"nodes": 2, "edges": 1, "mentions": 3}
+    assert graph.counts("old")["mentions"] == 0
 
 
 def test_nothing_stays_behind_when_the_chunks_went_first(registry_engine: Engine) -> None:

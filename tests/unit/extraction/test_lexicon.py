@@ -30,6 +30,9 @@ def named(lexicon: Lexicon, text: str) -> list[tuple[str, str]]:
         ("oesophageal tumours", "esophageal tumor"),
         ("Infectious diseases", "infectious disease"),
         ("Guillain–Barré syndrome", "guillain-barre syndrome"),
+        ("headaches and rashes", "headache and rash"),
+        ("viruses cause sinuses", "virus causes sinus"),
+        ("biopsies, diagnoses", "biopsy, diagnosis"),
         ("β-thalassemia", "beta thalassemia"),
     ],
 )
