@@ -21,8 +21,8 @@ class Opening:
     file_name: str
     document_type: str | None
     title: str | None
-    parser: str | None
-    """The parser of the text that its chunks point into; None for a version without chunks."""
+    first_chunk: str | None = None
+    """Id of its first chunk, which changes with the parser and the chunker; None for a version without text."""
 
 
 def visible_openings(
@@ -48,7 +48,7 @@ def visible_openings(
             documents.c.file_name,
             documents.c.document_type,
             chunks.c.section,
-            chunks.c.parser,
+            chunks.c.chunk_id,
         )
         .outerjoin(chunks, and_(chunks.c.version_id == documents.c.active_version, chunks.c.ordinal == 0))
         .where(*clauses)
@@ -61,7 +61,7 @@ def visible_openings(
             row.file_name,
             row.document_type,
             row.section.partition(" > ")[0] if row.section else None,
-            row.parser,
+            row.chunk_id,
         )
         for row in rows
     ]

@@ -84,7 +84,8 @@ def load_types(path: Path) -> tuple[DocumentType, ...]:
 
 
 def _type(entry: Mapping[str, Any]) -> DocumentType:
-    return DocumentType(**{k: tuple(map(str, v)) if isinstance(v, list) else v for k, v in entry.items()})
+    fields: dict[str, Any] = {k: tuple(map(str, v)) if isinstance(v, list) else v for k, v in entry.items()}
+    return DocumentType(**fields)
 
 
 @dataclass
@@ -129,7 +130,7 @@ class TypeClassifier:
     def _evidence(self, passages: Sequence[Passage], index: int) -> tuple[int, int] | None:
         """The sentence with most of the type's cues and nearest to its examples."""
         spans = [(p.start + a, p.start + b, p.text[a:b]) for p in passages for a, b in split_sentences(p.text)]
-        spans = [span for span in spans if 3 <= len(span[2].split()) and len(span[2]) <= 600] or spans
+        spans = [span for span in spans if len(span[2].split()) >= 3 and len(span[2]) <= 600] or spans
         cued = [sum(bool(c.search(text)) for c in (*self._cues[index], *self._titles[index])) for *_, text in spans]
         shortlist = sorted(range(len(spans)), key=lambda i: (-cued[i], i))[:_MOST_SENTENCES]
         if not shortlist:

@@ -8,25 +8,28 @@ networkx needs scipy for its PageRank, and scipy is no dependency.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foundation.ports.embeddings import Embedder
 from foundation.types import ParsedDocument, Vector
 from query_service.reasoning.question_words import content_words
-from query_service.reasoning.summary_sections import Section, find_sections
+from query_service.reasoning.summary_sections import find_sections
 from query_service.reasoning.summary_sentences import Sentence, sentences_of
 
 MOST_EMBEDDED = 160
 """Sentences that are embedded; at 6,000 tokens a second a summary of any length stays near one second."""
-MOST_TOKENS = 4500  # of those sentences together
+MOST_TOKENS = 3500  # of those sentences together
 
 _DAMPING = 0.85
-_SIMILAR = 0.10  # cosine of centred vectors under which two sentences do not support each other
-_MMR = 0.7  # share of relevance; the rest is against repetition
-_REPEATS = 0.93  # cosine over which two sentences say the same
-_LEAD, _OPENS, _HEADING, _DEPENDENT, _TOPIC, _FRAGMENT = 0.25, 0.10, 0.15, 0.30, 0.8, 0.4
+_HEADING_LENGTH = 40  # characters of the heading that a vector takes in
+_SIMILAR = 0.1  # cosine of centred vectors under which two sentences do not support each other
+_MMR, _MMR_FOCUSED = 0.65, 0.85  # share of relevance; the rest is against repetition
+_NEAR_BEST = 0.5  # of the best score, for a summary of one topic
+_REPEATS = 0.9  # cosine over which two sentences say the same
+_LEAD, _OPENS, _TITLE, _TOPIC, _TOPIC_IN_SECTION = 0.25, 0.10, 0.15, 0.8, 0.4
+_DEPENDENT, _FRAGMENT = 0.3, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +50,32 @@ def summarize(
     *,
     topic: str = "",
     section: str | None = None,
+    titled: str = "",
     most: int | None = None,
 ) -> Summary:
     """4 to 7 sentences (all, if there are no more) of the document, or of the sections that the question names.
 
     topic: words of the question about the content; headings that hold them narrow the summary, else they weigh in the
-    ranking. section: a section's number. most: fewer sentences, where several documents are summed up.
+    ranking. section: a section's number. titled: as find_sections has it. most: fewer sentences, where several
+    documents are summed up.
     """
-    sections = find_sections(parsed, topic, section)
+    sections = find_sections(parsed, topic, section, titled)
     if section is not None and not sections:
         return Summary((), section_missing=True)
     everything = sentences_of(parsed)
     pool = [s for s in everything if any(part.holds(s.start) for part in sections)] if sections else everything
-    if not pool and sections:
+    if not pool and sections and section is None:
         pool, sections = everything, ()
     if not pool:
-        return Summary(())
+        return Summary((), tuple(part.title for part in sections))
+    pool = [replace(sentence, order=order) for order, sentence in enumerate(pool)]
     wanted = min(most or _length(len(pool)), len(pool))
-    topic = "" if sections and _heading_says_all(topic, sections) else topic
+    focused = bool(topic) and not sections
     shortlist = _shortlist(pool, topic, embedder)
     vectors = embedder.embed_passages([_in_context(s) for s in shortlist])
-    scores = _scores(shortlist, vectors, parsed.title or "", embedder.embed_query(topic) if topic else None, topic)
-    chosen = _choose(vectors, scores, wanted)
+    relevance = _relevance(shortlist, vectors, topic, embedder) if topic else None
+    scores = _scores(shortlist, vectors, parsed.title or "", relevance, focused=focused)
+    chosen = _choose(vectors, scores, wanted, focused=focused)
     ordered = sorted((shortlist[i] for i in chosen), key=lambda s: s.start)
     return Summary(tuple(ordered), tuple(part.title for part in sections if part.title), len(pool))
 
@@ -77,13 +84,8 @@ def _length(sentences: int) -> int:
     return 4 if sentences < 15 else 5 if sentences < 50 else 6 if sentences < 150 else 7
 
 
-def _heading_says_all(topic: str, sections: Sequence[Section]) -> bool:
-    said = {word for section in sections for word in content_words(section.title)}
-    return set(content_words(topic)) <= said
-
-
 def _in_context(sentence: Sentence) -> str:
-    return f"{sentence.heading[-80:]}: {sentence.text}" if sentence.heading else sentence.text
+    return f"{sentence.heading[:_HEADING_LENGTH]}: {sentence.text}" if sentence.heading else sentence.text
 
 
 def _shortlist(pool: Sequence[Sentence], topic: str, embedder: Embedder) -> list[Sentence]:
@@ -91,15 +93,19 @@ def _shortlist(pool: Sequence[Sentence], topic: str, embedder: Embedder) -> list
     wanted = set(content_words(topic))
     frequent = _frequent_words(pool)
 
-    def cheap(sentence: Sentence) -> float:
+    on_topic = _near_topic(pool, wanted)
+
+    def cheap(index: int) -> float:
+        sentence = pool[index]
         words = set(content_words(sentence.text))
         central = sum(frequent.get(word, 0.0) for word in words) / max(4, len(words))
-        heading = set(content_words(sentence.heading or ""))
-        on_topic = (len(wanted & words) + 0.5 * len(wanted & heading)) / len(wanted) if wanted else 0.0
-        return central + 0.3 * (sentence.place == 0) - 0.5 * sentence.fragment - 0.2 * sentence.dependent + 2 * on_topic
+        place = 0.3 * (sentence.place == 0) - 0.5 * sentence.fragment - 0.2 * sentence.dependent
+        return central + place + 2 * float(on_topic[index])
 
-    chosen, tokens = [], 0
-    for sentence in sorted(pool, key=lambda s: (-cheap(s), s.start)):
+    chosen: list[Sentence] = []
+    tokens = 0
+    for index in sorted(range(len(pool)), key=lambda i: (-cheap(i), i)):
+        sentence = pool[index]
         length = embedder.count_tokens(_in_context(sentence)) + 2
         if chosen and (len(chosen) == MOST_EMBEDDED or tokens + length > MOST_TOKENS):
             break
@@ -109,7 +115,7 @@ def _shortlist(pool: Sequence[Sentence], topic: str, embedder: Embedder) -> list
 
 
 def _frequent_words(pool: Sequence[Sentence]) -> dict[str, float]:
-    """Word → in how many sentences it stands, the most frequent one is 1 (SumBasic's idea, Nenkova & Vanderwende 2005)."""
+    """Word → in how many sentences it stands, the most frequent one is 1 (Nenkova & Vanderwende 2005)."""
     counts: dict[str, int] = {}
     for sentence in pool:
         for word in set(content_words(sentence.text)):
@@ -118,25 +124,39 @@ def _frequent_words(pool: Sequence[Sentence]) -> dict[str, float]:
     return {word: count / top for word, count in counts.items()}
 
 
-def _scores(sentences: Sequence[Sentence], vectors: Vector, title: str, topic: Vector | None, words: str) -> Vector:
-    """Centrality in [0, 1] with bonuses for place and penalties for what does not stand alone."""
-    relevance = None
-    if topic is not None:
-        near = vectors @ topic
-        wanted = set(content_words(words))
-        lexical = np.array([len(wanted & set(content_words(_in_context(s)))) / max(1, len(wanted)) for s in sentences])
-        relevance = _spread(near) * 0.6 + lexical * 0.4
-    score = _spread(_centrality(vectors, relevance))
+def _scores(
+    sentences: Sequence[Sentence], vectors: Vector, title: str, relevance: Vector | None, *, focused: bool
+) -> Vector:
+    """Centrality in [0, 1] with bonuses for place and topic, and penalties for what does not stand alone."""
+    score = _spread(_centrality(vectors, relevance if focused else None))
     if relevance is not None:
-        score = score * 0.4 + _TOPIC * relevance
+        score = 0.4 * score + _TOPIC * relevance if focused else score + _TOPIC_IN_SECTION * relevance
     titled = set(content_words(title))
     for i, sentence in enumerate(sentences):
         own = set(content_words(sentence.text))
-        score[i] += _LEAD * max(0.0, 1 - sentence.order / 4) * (topic is None)
+        score[i] += _LEAD * max(0.0, 1 - sentence.order / 4) * (not focused)
         score[i] += _OPENS * (sentence.place == 0)
-        score[i] += _HEADING * len(own & titled) / max(1, len(titled))
+        score[i] += _TITLE * len(own & titled) / max(1, len(titled))
         score[i] -= _DEPENDENT * sentence.dependent + _FRAGMENT * sentence.fragment
     return np.asarray(score, np.float32)
+
+
+def _relevance(sentences: Sequence[Sentence], vectors: Vector, topic: str, embedder: Embedder) -> Vector:
+    """In [0, 1]: nearness to the topic in meaning and in words. What stands among sentences of the topic is of the
+    topic too, though it does not repeat its words."""
+    near = vectors @ embedder.embed_query(topic)
+    own = 0.6 * _spread(near) + 0.4 * _near_topic(sentences, set(content_words(topic)))
+    padded = np.pad(own, 2)
+    around = np.sort(np.stack([padded[k : k + len(own)] for k in (0, 1, 3, 4)]), axis=0)
+    return np.asarray(0.6 * own + 0.4 * around[-2:].mean(axis=0), np.float32)
+
+
+def _near_topic(sentences: Sequence[Sentence], wanted: set[str]) -> Vector:
+    """The share of the topic's words that each sentence or its heading holds."""
+    if not wanted:
+        return np.zeros(len(sentences), np.float32)
+    shares = [len(wanted & set(content_words(f"{s.heading or ''} {s.text}"))) / len(wanted) for s in sentences]
+    return np.array(shares, np.float32)
 
 
 def _centrality(vectors: Vector, relevance: Vector | None) -> Vector:
@@ -164,15 +184,16 @@ def _spread(values: Vector) -> Vector:
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
 
-def _choose(vectors: Vector, scores: Vector, wanted: int) -> list[int]:
-    """Maximal marginal relevance; never two sentences that say the same."""
+def _choose(vectors: Vector, scores: Vector, wanted: int, *, focused: bool) -> list[int]:
+    """Maximal marginal relevance; never two sentences that say the same. focused: nothing far from the topic."""
     similar = vectors @ vectors.T
+    weight = _MMR_FOCUSED if focused else _MMR
+    allowed = scores >= _NEAR_BEST * scores.max() if focused else np.full(len(scores), True)
     chosen = [int(scores.argmax())]
     while len(chosen) < wanted:
         nearest = similar[:, chosen].max(axis=1)
-        value = _MMR * scores - (1 - _MMR) * nearest
+        value = np.where(allowed & (nearest < _REPEATS), weight * scores - (1 - weight) * nearest, -np.inf)
         value[chosen] = -np.inf
-        value[nearest > _REPEATS] = -np.inf
         best = int(value.argmax())
         if not np.isfinite(value[best]):
             break

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from foundation.sentences import split_sentences
 from foundation.types import Element, ParsedDocument
+from query_service.reasoning.summary_sections import run_in_heading
 
 _FEWEST_WORDS, _MOST_CHARACTERS = 5, 600
+_PAIR = 320  # characters of two sentences that go together
 _ENOUGH = 3  # whole sentences; a document with fewer is summed up by its fragments as well
 _REPEATED = 3  # times that a line stands in a document, before it counts as furniture
 
-_BULLET = re.compile(r"(?:[•‣⁃∙▪■□●○◦◆➢✓✔\uf0b7\uf0a7*–—-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
+_BULLET = re.compile(r"(?:[•‣⁃∙▪■□●○◦◆➢✓✔❑❏☐\uf0b7\uf0a7*–—-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 _ENDS = re.compile(r"[.!?…。！？][\"'”’»)\]]*(?:\s?\[?\d{1,3}(?:[,–-]\d{1,3})*\]?)?$")
 _DEPENDENT = re.compile(
     r"(?:it|its|they|their|them|these|this|those|that|such|he|she|his|her|both|however|also|therefore|thus|moreover|"
@@ -24,18 +26,27 @@ _DEPENDENT = re.compile(
 _SELF = re.compile(
     r"this (?:document|guide|guideline|policy|booklet|notice|article|paper|report|study|section|form|leaflet)", re.I
 )
+_PRONOUN = re.compile(r"(?:it|its|they|their|these|those|this|he|she|his|her|both)\b", re.I)
+# An item that only completes the line above it, or explains a term.
+_PART_OF_LIST = re.compile(
+    r"(?:before|after|during|when|while|until|to|for|in|of|with|by|from|at|on|as|prior|where|who|that)\b|"
+    r"[^.:]{2,60}: [a-z]",
+    re.I,
+)
 _FURNITURE = re.compile(
-    r"https?:|www\.|\bdoi\b|@\w+\.|\.{4,}|_{3,}|\bet al\b.*\d{4}|©|\bcopyright\b|all rights reserved|"
-    r"\b(?:see|refer to) (?:page|appendix|table|figure)\b|\b(?:available|accessed) (?:at|from|on)\b|\bISBN\b|\bcontinued\b|"
-    r"\bthis page (?:is )?intentionally\b",
+    r"https?:|www\.|\bdoi\b|@\w+\.|\.{4,}|_{3,}|\bet al\b.*\d{4}|©|\bcopyright\b|all rights reserved|\bISBN\b|"
+    r"\b(?:see|refer to|go back to) (?:page|appendix|table|figure)\b|\b(?:available|accessed) (?:at|from|on)\b|"
+    r"\bcontinued\b|\bpages? \d|"
+    r"\bthis page (?:is )?intentionally\b|\bskip to\b|\bcheck (?:one|all|here|if)\b|\bnot applicable\b|\b[IVX]{1,5}\.$",
     re.I,
 )
 _APPARATUS = re.compile(
-    r"\W*(?:\d+[.)]?\s*)?(?:references?|bibliography|works cited|(?:table of )?contents|index|acknowledge?ments?|source documents|"
-    r"further reading|disclaimer|copyright|key links.*|where can i (?:get|find) more information.*|for more information|"
-    r"list of (?:tables|figures)|notes)\W*$",
+    r"\W*(?:\d+[.)]?\s*)?(?:references?|bibliography|works cited|(?:table of )?contents|index|acknowledge?ments?|"
+    r"source documents|further reading|disclaimer|copyright|key links.*|for more information|notes|"
+    r"where can i (?:get|find) more information.*|list of (?:tables|figures))\W*$",
     re.I,
 )
+_PART = re.compile(r"\s*(?:appendix|annex|chapter|section|part)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +87,39 @@ def _sentences(parsed: ParsedDocument) -> Iterator[Sentence]:
         text = parsed.text[element.start : element.end]
         if element.kind == "title":
             level = element.level or 1
-            if skipped is None or level <= skipped:
+            if skipped is None or level <= skipped or _PART.match(text):
                 skipped = level if _APPARATUS.match(" ".join(text.split())) else None
             heading = " ".join(text.split())
-        elif skipped is None:
+            continue
+        run_in = run_in_heading(parsed, element)
+        if run_in is not None:
+            heading = parsed.text[element.start : run_in]
+            element = replace(element, start=run_in)
+        if skipped is None:
             yield from _of_element(parsed.text, element, heading)
+
+
+def _of_element(text: str, element: Element, heading: str | None) -> Iterator[Sentence]:
+    """A sentence that points back goes together with the one before it, where both are short."""
+    before: Sentence | None = None
+    for place, (start, end, item) in enumerate(_pieces(text, element)):
+        said = " ".join(text[start:end].split())
+        if not _usable(said):
+            if before is not None:
+                yield before
+            before = None
+            continue
+        dependent = bool(_DEPENDENT.match(said)) and not _SELF.match(said)
+        if dependent and before is not None and not item and _PRONOUN.match(said) and end - before.start <= _PAIR:
+            before = replace(before, end=end, text=f"{before.text} {said}")
+            continue
+        if before is not None:
+            yield before
+        partial = item and _PART_OF_LIST.match(said) is not None
+        fragment = element.kind == "table" or not _whole(said)
+        before = Sentence(start, end, said, heading, place, dependent=dependent or partial, fragment=fragment)
+    if before is not None:
+        yield before
 
 
 def _joined(parsed: ParsedDocument) -> Iterator[Element]:
@@ -113,23 +152,14 @@ def _goes_on(parsed: ParsedDocument, element: Element, following: Element) -> bo
     )
 
 
-def _of_element(text: str, element: Element, heading: str | None) -> Iterator[Sentence]:
-    body = text[element.start : element.end]
-    for place, (a, b) in enumerate(_pieces(body, element)):
+def _pieces(text: str, element: Element) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, whether it is a list item) of each sentence of the element, without its bullet."""
+    # A blank line inside a joined element is no end of a sentence.
+    body = re.sub(r"\n\s*\n(?=[a-z])", lambda m: " " * len(m[0]), text[element.start : element.end])
+    for a, b in split_sentences(body):
         start, end = element.start + a, element.start + b
         bullet = _BULLET.match(text, start, end)
-        start = bullet.end() if bullet else start
-        said = " ".join(text[start:end].split())
-        if not _usable(said):
-            continue
-        fragment = element.kind == "table" or not _whole(said)
-        dependent = bool(_DEPENDENT.match(said)) and not _SELF.match(said)
-        yield Sentence(start, end, said, heading, place, dependent=dependent, fragment=fragment)
-
-
-def _pieces(body: str, element: Element) -> list[tuple[int, int]]:
-    # A blank line inside a joined element is no end of a sentence.
-    return split_sentences(re.sub(r"\n\s*\n(?=[a-z])", lambda m: " " * len(m[0]), body))
+        yield bullet.end() if bullet else start, end, bool(bullet) or element.kind == "list_item"
 
 
 def _usable(said: str) -> bool:

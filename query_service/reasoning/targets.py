@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -34,20 +34,24 @@ _NUMBERED = re.compile(
     r"\b(?:section|chapter|part|appendix|annex|paragraph|clause|article|§)\s*(\d+(?:\.\d+)*|[A-Z])\b", re.I
 )
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my|your)\b", re.I)
+_LENGTH = re.compile(
+    r"\b(?:in|into|as|to|with)\s+(?:about |at most |up to )?\w+\s+(?:sentences?|bullets?|points?|lines?|words?)\b", re.I
+)
 _POINTING = re.compile(
-    r"\b(?:this|that|the (?:selected|attached|uploaded|current|same))\s+(?:document|file|pdf|text)\b|^\W*(?:summari[sz]e|classify)\s+(?:it|this|that)\b",
+    r"\b(?:this|that|the (?:selected|attached|uploaded|current|same))\s+(?:document|file|pdf|text)\b|"
+    r"^\W*(?:summari[sz]e|classify)\s+(?:it|this|that)\b|\bis (?:it|this|that)\b",
     re.I,
 )
-
 _ASKING = frozenset(
     stem(word)
     for word in """
     summarize summarise summary summaries summarization overview outline gist abstract digest recap brief briefly short
-    concise sentence sentences bullet bullets point points main key most important essential essentials takeaway takeaways
-    highlights content contents cover covers covered discuss discusses state states advice recommendations recommendation
-    classify classification category categories kind type sort class belong belongs categorize label document documents
-    file files pdf docx txt csv xlsx text page pages title called named name section chapter part appendix annex paragraph
-    clause article whole entire full provide create write make read regarding concerning according present
+    concise sentence sentences bullet bullets point points main key most important essential essentials takeaway
+    takeaways highlights content contents cover covers covered discuss discusses state states advice recommendation
+    recommendations classify classification category categories kind type sort class belong belongs categorize label
+    document documents file files pdf docx txt csv xlsx text page pages title called named name section chapter part
+    appendix annex paragraph clause article whole entire full provide create write make read regarding concerning
+    according present compare comparison contain contains sum
     """.split()
 )
 
@@ -57,11 +61,13 @@ class Target:
     """`documents` are what the question is about; none when it cannot be told, then `reason` says why.
 
     ambiguous: any one of them may be meant. topic: the words of the question that name no document and do no asking.
+    titled: those that are of the document's title but not of its file name; a title may be only its first heading.
     section: the number of a section (`6`, `3.2`, `B`) that the question asks for.
     """
 
     documents: tuple[Opening, ...]
     topic: str = ""
+    titled: str = ""
     section: str | None = None
     ambiguous: bool = False
     reason: str | None = None
@@ -94,22 +100,26 @@ def resolve(
         return Target((), section=number, reason="There is no document that you can see and that has been indexed.")
     exact, unknown = _exactly_named(question, documents)
     if unknown and not exact:
-        return Target((), section=number, reason=f"No document that you can see is called “{unknown[0]}”.")
+        return Target((), section=number, reason=_nobody_has(unknown[0]))
     if exact:
         said = _names_in(question)
-        topic = _topic(
-            question, {w for d in exact for name in _names(d.file_name, d.title) for w in name}, kinds, drop=said
-        )
-        return _target(exact, topic, number, ambiguous=len(said) < len(exact))
-    matches, tied = _named(question, documents, kinds)
-    if matches:
-        words = {word for match in matches for word in match.words}
-        return _target([m.document for m in matches], _topic(question, words, kinds), number, ambiguous=tied)
+        words = {word for d in exact for name in _names(d.file_name, d.title) for word in name}
+        topic = _topic(question, words, kinds, drop=said)
+        target = _target(exact, topic, number, ambiguous=len(said) < len(exact))
+        return replace(target, reason=_nobody_has(unknown[0])) if unknown else target
+    documents_named, by_file, by_title, tied = _named(question, documents, kinds)
+    if documents_named:
+        topic = _topic(question, by_file | by_title, kinds)
+        titled = _topic(question, (set(_stems(question)) - by_title) | by_file, kinds)
+        return replace(_target(documents_named, topic, number, ambiguous=tied), titled=titled)
     topic = _topic(question, set(), kinds)
-    if len(documents) == 1 and (chosen or _POINTING.search(question)):
-        return Target(tuple(documents), topic, number)
-    if chosen and len(documents) <= _MOST_NAMED and (not topic or _POINTING.search(question)):
-        return Target(tuple(documents), topic, number)
+    pointing = _POINTING.search(question) is not None
+    if len(documents) == 1 and (chosen or pointing):
+        return Target(tuple(documents), topic, section=number)
+    if chosen and len(documents) <= _MOST_NAMED and (not topic or pointing):
+        return Target(tuple(documents), topic, section=number)
+    if pointing:
+        return Target((), section=number, reason="The question points at a document; say which one by its name.")
     return _by_hits(documents, retrieve(), topic, number)
 
 
@@ -118,14 +128,19 @@ def kind_words(types: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
     return {word: name for name, aliases in types for word in (name.replace("_", " "), *aliases)}
 
 
+def _nobody_has(name: str) -> str:
+    return f"No document that you can see is called “{name}”."
+
+
 def _target(documents: Sequence[Opening], topic: str, section: str | None, *, ambiguous: bool) -> Target:
     # Two documents of the same bytes are one answer.
     distinct = list({document.version_id: document for document in reversed(documents)}.values())[::-1]
     if not ambiguous or len(distinct) == 1:
-        return Target(tuple(distinct), topic, section)
+        return Target(tuple(distinct), topic, section=section)
     names = ", ".join(document.file_name for document in distinct[:_MOST_NAMED])
     more = f" and {len(distinct) - _MOST_NAMED} more" if len(distinct) > _MOST_NAMED else ""
-    return Target(tuple(distinct), topic, section, True, f"Several documents may be meant: {names}{more}.")
+    reason = f"Several documents may be meant: {names}{more}."
+    return Target(tuple(distinct), topic, section=section, ambiguous=True, reason=reason)
 
 
 # Names as they are written
@@ -178,8 +193,10 @@ def _names(file_name: str, title: str | None) -> tuple[tuple[str, ...], ...]:
     return tuple(words for form in forms if (words := tuple(_stems(form))))
 
 
-def _named(question: str, documents: Sequence[Opening], kinds: Mapping[str, str]) -> tuple[list[_Match], bool]:
-    """The documents that the words of the question call, and whether they are rivals for the same words.
+def _named(
+    question: str, documents: Sequence[Opening], kinds: Mapping[str, str]
+) -> tuple[list[Opening], set[str], set[str], bool]:
+    """(documents that words of the question call, those words by file name and by title, whether they are rivals).
 
     A name counts as said when the question holds all of it, three of its words in a row, or half of its weight in at
     least two words. A word weighs by how few documents hold it (inverse document frequency, Sparck Jones 1972).
@@ -189,9 +206,11 @@ def _named(question: str, documents: Sequence[Opening], kinds: Mapping[str, str]
         word for document in documents for word in {w for n in _names(document.file_name, document.title) for w in n}
     )
     weights = {word: math.log(1 + len(documents) / count) for word, count in holders.items()}
-    asked = [word for word in _stems(question) if word in weights and word not in _ASKING]
+    everything = [word for word in _stems(question) if word in weights and word not in _ASKING]
+    asked = everything
     of_kind = _of_kind(question, documents, kinds)
     found: list[_Match] = []
+    tied = False
     while asked:
         best: dict[str, _Match] = {}
         for document, words in names:
@@ -205,13 +224,21 @@ def _named(question: str, documents: Sequence[Opening], kinds: Mapping[str, str]
         top = max(match.score for match in best.values())
         rivals = [match for match in best.values() if match.score > _RIVAL * top]
         if len({match.document.version_id for match in rivals}) > 1:
-            return (found, False) if found else (rivals, True)
+            tied = not found
+            found = found or rivals
+            break
         found.append(rivals[0])
         asked = [word for word in asked if word not in rivals[0].words]
-    if found:
-        return found, False
-    called = [_Match(document, frozenset(), 1.0) for document in documents if document.document_id in of_kind]
-    return called, len(called) > 1
+    if not found:
+        called = [document for document in documents if document.document_id in of_kind]
+        return called, set(), set(), len(called) > 1
+    by_file: set[str] = set()
+    by_title: set[str] = set()
+    for document in (match.document for match in found):
+        for place, words in enumerate(_names(document.file_name, document.title)):
+            match = _match(document, words, everything, weights, of_kind)
+            (by_title if place else by_file).update(match.words if match else ())
+    return [match.document for match in found], by_file, by_title, tied
 
 
 def _match(
@@ -243,12 +270,17 @@ def _of_kind(question: str, documents: Sequence[Opening], kinds: Mapping[str, st
     wanted = {name for word, name in kinds.items() if f" {word} " in asked}
     if not wanted or not _DEFINITE.search(question):
         return frozenset()
+    called = tuple(f" {word} " for word, name in kinds.items() if name in wanted)
     return frozenset(
         document.document_id
         for document in documents
-        if document.document_type in wanted
-        or wanted.intersection(kinds.get(word, "") for name in _names(document.file_name, None) for word in name)
+        if document.document_type in wanted or any(word in _spoken(document.file_name) for word in called)
     )
+
+
+@lru_cache(maxsize=20_000)
+def _spoken(file_name: str) -> str:
+    return f" {_key(_CAMEL.sub(' ', PurePath(file_name).stem).replace('_', ' '))} "
 
 
 def _longest_run(name: Sequence[str], asked: Sequence[str]) -> int:
@@ -271,13 +303,15 @@ def _by_hits(documents: Sequence[Opening], hits: Sequence[Hit], topic: str, sect
     near = [hit for hit in hits if hit.version_id in by_version and hit.scores.get("dense", 1.0) >= _LEAST_COSINE]
     if not near:
         reason = "The question names no document that you can see, and no passage is near enough to its words."
-        return Target((), topic, section, reason=reason)
+        return Target((), topic, section=section, reason=reason)
     shares: defaultdict[str, float] = defaultdict(float)
     for hit in near:
         shares[hit.version_id] += max(hit.score, 0.0)
     first = near[0].version_id
     if shares[first] >= _SHARE_OF_HITS * sum(shares.values()):
-        return Target((by_version[first],), topic, section)
+        found = by_version[first]
+        reason = f"The question names no document; {found.file_name} holds most of the nearest passages."
+        return Target((found,), topic, section=section, reason=reason)
     ranked = [by_version[version] for version in sorted(shares, key=lambda v: -shares[v])[:_MOST_NAMED]]
     return _target(ranked, topic, section, ambiguous=True)
 
@@ -289,7 +323,7 @@ def _topic(question: str, names: set[str], kinds: Mapping[str, str], drop: Seque
     """The words of the question, as they stand, that name no document and do no asking."""
     for name in drop:
         question = question.replace(name, " ")
-    question = _NUMBERED.sub(" ", question)
+    question = _LENGTH.sub(" ", _NUMBERED.sub(" ", question))
     kind_words = {part for word in kinds for part in word.split() if " " not in word}
     kept = []
     for match in _WORD.finditer(question):
