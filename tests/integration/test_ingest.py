@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import text
+
 from foundation.access import local_principal
-from foundation.registry import documents
+from foundation.publication import hide_tables
+from foundation.registry import documents, erasures
+from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
 from foundation.registry.datasets import visible_tables
 from foundation.registry.intake import Received
 from foundation.registry.lineage import stages_of_version
+from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.types import SearchFilter, Stage
 
@@ -49,3 +55,140 @@ def test_each_kind_of_file_ends_indexed_and_every_stage_is_recorded(
         "prior authorization for MRI", stores.embedder.embed_query("prior authorization"), SearchFilter(LOCAL.grants)
     )
     assert hits[0].version_id == received[0].version_id
+
+
+def test_a_bad_file_fails_alone_with_code_message_and_fix(stores: Stores, land: Land, run_job: RunJob) -> None:
+    good = land("good.txt", b"Metformin treats type 2 diabetes.")
+    bad = land("bad.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
+    ragged = land("ragged.csv", b"a,b\n1,2\n3,4,5,6\n")
+    assert run_job("ingest", scope="pending").success
+    assert record(stores, good.document_id)["status"] == "indexed"
+    for got, name in ((bad, "bad.pdf"), (ragged, "ragged.csv")):
+        row = record(stores, got.document_id)
+        assert row["status"] == "failed"
+        assert row["error_code"] == "damaged_file"
+        assert name in row["error_message"]
+        assert row["error_fix"]
+        assert row["active_version"] is None
+    with transaction(stores.engine) as connection:
+        assert visible_tables(connection, LOCAL) == []
+
+
+def test_an_update_answers_whole_and_the_old_version_leaves_the_index(
+    stores: Stores, land: Land, run_job: RunJob
+) -> None:
+    first = land("beds.csv", b"ward,beds\nA,10\nB,12\n")
+    run_job("ingest", scope="pending")
+    second = land("beds.csv", b"ward,beds\nA,11\nB,12\nC,7\n")
+    assert second.document_id == first.document_id
+    run_job("ingest", scope="pending")
+    row = record(stores, first.document_id)
+    assert (row["active_version"], row["number"]) == (second.version_id, 2)
+    with transaction(stores.engine) as connection:
+        (table,) = visible_tables(connection, LOCAL)
+    assert (table.name, table.row_count, table.version_id) == ("beds", 3, second.version_id)
+    sql = guard("select sum(beds) from beds", dialect="postgres", tables={"beds": ["ward", "beds"]}, limit=5)
+    assert stores.relational.query(sql).rows == ((30,),)
+    assert stores.search.count(first.version_id) == 0
+    assert stores.search.count(second.version_id) > 0
+
+
+def test_the_same_bytes_under_another_name_share_everything_and_outlive_the_original(
+    stores: Stores, land: Land, run_job: RunJob
+) -> None:
+    data = b"Insulin lowers blood sugar. It treats type 1 diabetes."
+    first, second = land("a.txt", data), land("b.txt", data)
+    assert second.duplicate_of == first.document_id
+    run_job("ingest", scope="pending")  # the first; its twin waits, so that the same bytes are not in work twice
+    run_job("ingest", scope="pending")
+    chunks = stores.search.count(first.version_id)
+    assert chunks == stores.search.count()
+    with transaction(stores.engine) as connection:
+        erasures.request_erasure(connection, LOCAL, first.document_id)
+    assert run_job("erase_job").success
+    assert stores.search.count(second.version_id) == chunks
+    hits = stores.search.search("insulin", None, SearchFilter(LOCAL.grants, (second.document_id,)))
+    assert hits
+    assert record(stores, second.document_id)["status"] == "indexed"
+
+
+def test_an_erasure_leaves_nothing_in_any_store(stores: Stores, land: Land, run_job: RunJob) -> None:
+    note = land("note.txt", b"Warfarin is contraindicated with aspirin. Aspirin treats fever and pain in adults.")
+    table = land("stock.csv", b"drug,units\nwarfarin,5\naspirin,12\n")
+    run_job("ingest", scope="pending")
+    ids = []
+    for got in (note, table):
+        with transaction(stores.engine) as connection:
+            requested = erasures.request_erasure(connection, LOCAL, got.document_id)
+            hide_tables(connection, stores.relational, requested.active_version)
+            ids.append(requested.erasure_id)
+            assert documents.cited_documents(connection, LOCAL, [got.version_id]) == {}
+    assert run_job("erase_job").success
+    for erasure_id in ids:
+        with transaction(stores.engine) as connection:
+            report = erasures.get_erasure(connection, LOCAL, erasure_id)
+        assert report["status"] == "verified", report["stores"]
+        assert {store["left"] for store in report["stores"]} == {0}
+    with transaction(stores.engine) as connection:
+        for name in ("chunks", "datasets", "table_links", "nodes", "edges", "mentions", "document_versions", "stages"):
+            assert connection.execute(text(f"select count(*) from askline.{name}")).scalar_one() == 0, name
+        left = connection.execute(
+            text("select table_name from information_schema.tables where table_schema in ('data', 'copies')")
+        ).all()
+        assert left == []
+        names = connection.execute(text("select file_name, landing_key from askline.documents")).all()
+    assert "note" not in str(names)
+    assert stores.search.count() == 0
+    assert list(stores.derived.current()) == []
+    assert list(stores.landing.current()) == []
+    kept = [p for p in stores.settings.folder.rglob("*") if p.is_file() and b"Warfarin" in p.read_bytes()]
+    assert kept == []
+
+
+def test_a_copied_file_arrives_and_a_removed_one_is_deleted(stores: Stores, run_job: RunJob) -> None:
+    path = stores.settings.landing_folder / "inbound" / "ferry notice.txt"
+    assert list(stores.landing.current()) == []
+    path.parent.mkdir(parents=True)
+    path.write_text("The ferry to Skarholm leaves at 06:40 from the north pier.")
+    time.sleep(1.1)
+    assert run_job("reconcile_job").success
+    with transaction(stores.engine) as connection:
+        (row,) = documents.list_documents(connection, LOCAL)
+    assert (row["file_name"], row["landing_key"]) == ("ferry notice.txt", "inbound/ferry notice.txt")
+    assert run_job("ingest", scope="pending").success
+    assert record(stores, row["document_id"])["status"] == "indexed"
+    path.unlink()
+    run_job("reconcile_job")
+    assert record(stores, row["document_id"])["status"] == "deleted"
+    run_job("erase_job")
+    run_job("reconcile_job")
+    with transaction(stores.engine) as connection:
+        assert documents.list_documents(connection, LOCAL) == []
+
+
+def test_a_day_again_redoes_nothing_and_forced_gives_the_same(stores: Stores, land: Land, run_job: RunJob) -> None:
+    got = land("a.txt", b"Influenza vaccine prevents influenza. Fever is a symptom of influenza.")
+    run_job("ingest", scope="pending")
+    before = [c["chunk_id"] for c in _chunks(stores, got.version_id)]
+    again = run_job("reindex")
+    assert again.success
+    (event,) = again.asset_materializations_for_node("chunks")
+    assert event.metadata["unchanged"].value == 1
+    assert event.metadata["versions"].value == 0
+    forced = run_job("reindex", tags={"askline/force": "true"})
+    assert forced.success
+    (event,) = forced.asset_materializations_for_node("chunks")
+    assert event.metadata["versions"].value == 1
+    assert [c["chunk_id"] for c in _chunks(stores, got.version_id)] == before
+    assert stores.search.count() == len(before)
+
+
+def test_an_empty_claim_ends_the_run_at_once(run_job: RunJob) -> None:
+    result = run_job("ingest", scope="pending")
+    assert result.success
+    assert not result.asset_materializations_for_node("raw_files")
+
+
+def _chunks(stores: Stores, version_id: str) -> Any:
+    with transaction(stores.engine) as connection:
+        return chunks_of(connection, version_id)
