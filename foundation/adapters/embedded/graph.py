@@ -389,13 +389,5 @@ def _edges_at(
 
 
 def _mention(row: Row[Any]) -> Mention:
-    return Mention(
-        row.chunk_id,
-        row.version_id,
-        row.start_char,
-        row.end_char,
-        row.surface,
-        row.method,
-        row.node_id,
-        row.edge_id,
-    )
+    place = row.chunk_id, row.version_id, row.start_char, row.end_char
+    return Mention(*place, row.surface, row.method, row.node_id, row.edge_id)
