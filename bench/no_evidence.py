@@ -41,8 +41,9 @@ COMMAND = "python -m bench.no_evidence"
 OUT = Path(__file__).parents[1] / "query_service" / "reasoning" / "evidence_coefficients.py"
 ANSWERED = 0.95
 """The cutoff lets this share of answerable questions of the fitting half through."""
+Fitted = tuple[float, tuple[float, ...], float]
 _K = 8
-_ALWAYS = Thresholds(0.0, (0.0,) * 6, 0.0)
+_ALWAYS = Thresholds(0.0, (0.0,) * 3, 0.0)
 _ELSEWHERE = [
     "What is the capital of France?",
     "Who won the football World Cup in 1998?",
@@ -253,13 +254,18 @@ def _vectors(name: str, texts: list[str], embedder: OnnxEmbedder) -> Vector:
 
 def fit() -> None:
     """Write the coefficients of both models, and of words alone, from the fitting half."""
-    fitted, lexical = {}, None
+    fitted: dict[str, Fitted] = {}
+    lexical: Fitted | None = None
     for model in SOURCES:
         rows = _rows(model)
-        fitted[model] = _fit(rows, range(6))
-        lexical = lexical or _fit(rows, (3, 4, 5))
+        fitted[model] = _fit(rows, (0, 1, 2))
+        lexical = lexical or _fit(rows, (2,))
         print(json.dumps(_figures(rows, Thresholds(*fitted[model]), COMMAND), indent=1))
-    lines = [f"    {model!r}: {values!r},\n" for model, values in fitted.items()]
+    _write(fitted, lexical)
+
+
+def _write(fitted: dict[str, Fitted], lexical: Fitted | None) -> None:
+    lines = [f"    {json.dumps(model)}: {values!r},\n" for model, values in fitted.items()]
     shape = "tuple[float, tuple[float, ...], float]"
     OUT.write_text(
         f'"""Made by `{COMMAND} fit`: intercept, coefficients in the order of Features, cutoff."""\n\n'
@@ -268,7 +274,7 @@ def fit() -> None:
     )
 
 
-def _fit(rows: Sequence[Row], columns: Sequence[int] | range) -> tuple[float, tuple[float, ...], float]:
+def _fit(rows: Sequence[Row], columns: Sequence[int]) -> Fitted:
     """Ridge logistic regression by Newton steps; both classes of each corpus weigh the same."""
     training = [row for row in rows if not row.held_out]
     x = np.array([[1.0, *(row.features[i] for i in columns)] for row in training])
@@ -283,7 +289,7 @@ def _fit(rows: Sequence[Row], columns: Sequence[int] | range) -> tuple[float, tu
         p = 1 / (1 + np.exp(-x @ beta))
         gradient = x.T @ (weight * (y - p)) - ridge @ beta
         beta += np.linalg.solve((x * (weight * p * (1 - p))[:, None]).T @ x + ridge, gradient)
-    coefficients = [0.0] * 6
+    coefficients = [0.0] * 3
     for i, value in zip(columns, beta[1:], strict=True):
         coefficients[i] = round(float(value), 3)
     intercept = round(float(beta[0]), 3)

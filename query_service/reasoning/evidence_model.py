@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from query_service.reasoning.evidence_coefficients import COEFFICIENTS, LEXICAL_ONLY
 
-LEXICAL = "words"
-
 
 @dataclass(frozen=True, slots=True)
 class Features:
@@ -21,17 +19,11 @@ class Features:
     """Cosine of the question with the best chunk."""
     sentence: float
     """Cosine of the question with the best sentence."""
-    margin: float
-    """The best chunk's cosine less the median of the hits'."""
-    chunk_words: float
-    """Share of the question's content words, by weight, in the best chunk with its section."""
-    sentence_words: float
-    """The same of the best sentence with its heading."""
-    rarest: float
-    """1 when the chunk that holds most of the question holds its rarest word, else 0."""
+    words: float
+    """Share of the question's content words, by weight, in the chunk that holds most of them, section included."""
 
     def values(self) -> tuple[float, ...]:
-        return (self.dense, self.sentence, self.margin, self.chunk_words, self.sentence_words, self.rarest)
+        return (self.dense, self.sentence, self.words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
 from foundation.ports.embeddings import Embedder
@@ -78,7 +77,7 @@ def extract(
     weights = rarity(question, embedder)
     candidates = _candidates(hits)
     if not candidates or not weights:
-        return Extraction([], "no_evidence", 0.0, Features(0, 0, 0, 0, 0, 0))
+        return Extraction([], "no_evidence", 0.0, Features(0, 0, 0))
     kind = asked(question)
     for candidate in candidates:
         candidate.lexical = _lexical(candidate, weights, kind, hits)
@@ -167,18 +166,11 @@ def _in_context(candidate: _Candidate, hits: Sequence[Hit]) -> str:
 
 
 def _features(hits: Sequence[Hit], ranked: Sequence[_Candidate], weights: Mapping[str, float]) -> Features:
-    dense = [hit.scores["dense"] for hit in hits if "dense" in hit.scores] or [ranked[0].cosine]
-    covered = [
-        (coverage(weights, w), w) for w in (frozenset(content_words(f"{h.section or ''} {h.text}")) for h in hits)
-    ]
-    best, words = max(covered, key=lambda pair: pair[0])
+    best = max(c.cosine for c in ranked)
     return Features(
-        dense=max(dense),
-        sentence=max(c.cosine for c in ranked),
-        margin=max(dense) - median(dense),
-        chunk_words=best,
-        sentence_words=max(coverage(weights, c.words | c.context) for c in ranked),
-        rarest=float(max(weights, key=lambda word: weights[word]) in words),
+        dense=max((hit.scores["dense"] for hit in hits if "dense" in hit.scores), default=best),
+        sentence=best,
+        words=max(coverage(weights, frozenset(content_words(f"{h.section or ''} {h.text}"))) for h in hits),
     )
 
 
