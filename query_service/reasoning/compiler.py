@@ -1,7 +1,7 @@
 """Semantic query → SQL of one dialect, built as a sqlglot tree and never as pasted text.
 
-Values become literals that sqlglot escapes, not bound parameters: the statement that a reader sees, edits and runs again
-is then the whole of what ran. It still goes through foundation.sql_guard before any engine sees it.
+Values become literals that sqlglot escapes, not bound parameters: the statement that a reader sees, edits and runs
+again is then the whole of what ran. It still goes through foundation.sql_guard before any engine sees it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _Compiler:
                     fix=f"Put the conditions on {other} into `related`, or make {other} the first table.",
                 )
             steps.update(dict.fromkeys(way))
-        joined = []
+        joined: list[tuple[exp.Expression, exp.Expression, str]] = []
         for step in steps:
             if step.one_table in (base, *(j[2] for j in joined)):
                 continue
@@ -168,7 +168,7 @@ class _Compiler:
             if not holds:
                 raise InvalidInput("share: `where` or `where_related` must say which part is counted.")
             what = self.column(item.column)[0] if item.column else None
-            return expressions.share(exp.and_(*holds), what)
+            return expressions.share(_all(holds), what)
         if item.column is None:
             raise InvalidInput(f"{item.function}: a column is needed.")
         value = self.value(item.column, self.query.computed)
@@ -221,7 +221,7 @@ class _Compiler:
 
     def _joins(self, base: str) -> list[tuple[exp.Expression, exp.Expression, str]]:
         if self.query.joins:
-            explicit = []
+            explicit: list[tuple[exp.Expression, exp.Expression, str]] = []
             for join in self.query.joins:
                 (left, _), (right, _) = self.column(join.left), self.column(join.right)
                 table = exp.table_(join.right.partition(".")[0], quoted=True)
@@ -248,6 +248,13 @@ class _Compiler:
                 if alias not in asked and dimension.column not in asked:
                     result.append(exp.Ordered(this=named[alias].copy(), desc=False, nulls_first=False))
         return result
+
+
+def _all(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    whole, *others = conditions
+    for other in others:
+        whole = exp.And(this=whole, expression=other)
+    return whole
 
 
 def _all_related(query: SemanticQuery) -> list[Related]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from foundation.errors import InvalidInput
 from foundation.types import ColumnType
 from query_service.reasoning.semantic_query import Filter, Grain, Scalar
 
-_COMPARE: dict[str, type[exp.Binary]] = {
+_COMPARE: dict[str, Callable[..., exp.Expression]] = {
     "=": exp.EQ,
     "!=": exp.NEQ,
     "<": exp.LT,
@@ -154,7 +155,7 @@ def _ratio(part: exp.Expression, whole: exp.Expression, factor: str) -> exp.Expr
 
 
 def between(function: str, start: Value, end: Value, dialect: str) -> exp.Expression:
-    """Time from start to end. Years are completed ones (as an age), days are calendar days, the rest whole and rounded down."""
+    """Time from start to end: completed years (as an age), calendar days, whole hours and minutes rounded down."""
     if function == "years_between":
         return _years(start, end)
     if start.type == "bigint" or end.type == "bigint":

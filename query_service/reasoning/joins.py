@@ -48,8 +48,10 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def _is_key(table: TableInfo, column: Column, tables: Sequence[TableInfo]) -> bool:
-    """Whether the column can identify a row, by its profile. Where the profile stopped counting, only the first column of
-    the smallest table that has a column of this name passes."""
+    """Whether the column can identify a row, by its profile.
+
+    Where the profile stopped counting, only the first column of the smallest table that has such a column passes.
+    """
     if column.type not in _KEY_TYPES or column.nulls or not table.row_count:
         return False
     if column.distinct is not None:

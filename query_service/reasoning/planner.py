@@ -1,8 +1,8 @@
 """A question about tables → a semantic query, by rules. What the rules do not wholly understand they decline.
 
-Steps: words → tags (planner_tags), groups and what is asked for (planner_heads), which rows (planner_constraints). Every
-word has to find its use on the way; one that does not (an unknown measure, value or condition) ends the attempt, because
-a query that ignores a part of the question gives a wrong answer that looks right.
+Steps: words → tags (planner_tags), groups and what is asked for (planner_heads), which rows (planner_constraints).
+Every word has to find its use on the way; one that does not (an unknown measure, value or condition) ends the attempt,
+because a query that ignores a part of the question gives a wrong answer that looks right.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from foundation.types import TableInfo
 from query_service.reasoning.compiler import compile
 from query_service.reasoning.planner_constraints import Constraints
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
-from query_service.reasoning.planner_heads import dimension, head
+from query_service.reasoning.planner_groups import dimension
+from query_service.reasoning.planner_heads import head
 from query_service.reasoning.planner_lexicon import FindValues, Lexicon
 from query_service.reasoning.planner_tags import Tag, tag
 from query_service.reasoning.planner_terms import Terms

@@ -25,20 +25,26 @@ _DAY = (
     rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+\d{{4}})"
 )
-_POINT = rf"(?:{_DAY}|{_MONTH},?\s+(?:of\s+)?\d{{4}}|\d{{4}}-\d{{2}}|\d{{1,2}}/\d{{4}}|q[1-4]\s*(?:of\s+)?\d{{4}}|(?:the\s+)?(?:first|second|third|fourth)\s+quarter\s+of\s+\d{{4}}|(?:the\s+)?(?:year\s+)?(?:19|20|21)\d\d)"
+_YEAR = r"(?:19|20|21)\d\d"
+_QUARTER = r"(?:q[1-4]\s*(?:of\s+)?\d{4}|(?:the\s+)?(?:first|second|third|fourth)\s+quarter\s+of\s+\d{4})"
+_POINT = (
+    rf"(?:{_DAY}|{_MONTH},?\s+(?:of\s+)?\d{{4}}|\d{{4}}-\d{{2}}|\d{{1,2}}/\d{{4}}|{_QUARTER}"
+    rf"|(?:the\s+)?(?:year\s+)?{_YEAR})"
+)
 _COUNT = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
 _UNIT = r"(?:day|week|month|quarter|year)"
+_DURING = r"\b(?:(?:in|during|over|within|for)\s+)?(?:the\s+)?"
 _NUMBERS = {w: n for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
 _PATTERNS = [
     ("span", rf"(?:\bbetween|\bfrom)\s+(?P<a>{_POINT})\s+(?:and|to|until|through|till)\s+(?P<b>{_POINT})(?![\w-])"),
-    ("span", r"(?:\bfor\s+|\bin\s+|\bover\s+)?(?:\bthe\s+years\s+)?\b(?P<a>(?:19|20|21)\d\d)\s*(?:-|–|to)\s*(?P<b>(?:19|20|21)\d\d)(?![\w-])"),
+    ("span", rf"(?:\b(?:for|in|over)\s+)?(?:\bthe\s+years\s+)?\b(?P<a>{_YEAR})\s*(?:-|–|to)\s*(?P<b>{_YEAR})(?![\w-])"),
     ("since", rf"\b(?:since|starting(?:\s+(?:in|from|on))?|from)\s+(?P<a>{_POINT})(?:\s+(?:on|onwards?))?(?![\w-])"),
     ("since", rf"\bin\s+(?P<a>{_POINT})\s+or\s+later(?![\w-])"),
     ("after", rf"\b(?:after|later\s+than)\s+(?P<a>{_POINT})(?![\w-])"),
     ("before", rf"\b(?:before|prior\s+to|earlier\s+than)\s+(?P<a>{_POINT})(?![\w-])"),
     ("until", rf"\b(?:until|through|up\s+to|till|by\s+the\s+end\s+of)\s+(?P<a>{_POINT})(?![\w-])"),
     ("decade", r"\b(?:in|during|from)?\s*the\s+(?P<a>(?:19|20)\d0)'?s\b"),
-    ("last", rf"\b(?:in|during|over|within|for)?\s*(?:the\s+)?(?:last|past|previous)\s+(?P<n>{_COUNT})\s+(?P<u>{_UNIT})s?\b"),
+    ("last", rf"{_DURING}(?:last|past|previous)\s+(?P<n>{_COUNT})\s+(?P<u>{_UNIT})s?\b"),
     ("last", rf"\bsince\s+(?P<n>{_COUNT})\s+(?P<u>{_UNIT})s?\s+ago\b"),
     ("past", rf"\b(?:in|during|over|within)\s+the\s+(?:last|past)\s+(?P<u>{_UNIT})\b"),
     ("previous", rf"\b(?:in|during|over|for)?\s*(?:the\s+)?(?:last|previous)\s+(?P<u>{_UNIT})\b"),
@@ -51,7 +57,7 @@ _COMPILED = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PA
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days from `start` to before `end`; None is open. `text` is the phrase, at characters [at, until) of the question."""
+    """Days from `start` to before `end`; None is open. `text` stands at characters [at, until) of the question."""
 
     start: date | None
     end: date | None

@@ -62,7 +62,7 @@ class Lexicon:
         self.links = links(self.tables)
         self.by_name = {t.name: t for t in self.tables}
         ranked = {t.name: found for t in self.tables if (found := self._entity(t)) is not None}
-        # A table that another of the same kind points at holds codes, not events: d_icd_procedures beside procedures_icd.
+        # A table that another of its kind points at holds codes, not events: d_icd_procedures beside procedures_icd.
         codes = {
             k.one_table
             for k in self.links
@@ -113,7 +113,7 @@ class Lexicon:
         return None
 
     def label(self, table: str) -> list[str]:
-        """The columns by which people know a row of the table; a code table that its own key points at may hold them."""
+        """The columns by which people know a row of the table; they may be of a code table that it points at."""
         entity = self.entity_of.get(table)
         own = {squeeze(c.name): f"{table}.{c.name}" for c in self.by_name[table].columns}
         for names in entity.labels if entity else ():
@@ -152,7 +152,8 @@ class Lexicon:
             ]
             return [f"{table}.{c.name}" for c in sorted(found, key=lambda c: names.index(squeeze(c.name)))]
         person = {squeeze(n) for n in (*words.birth, *words.death)}
-        start, stop = [], []
+        start: list[str] = []
+        stop: list[str] = []
         for column in columns:
             parts = set(name_words(column.name))
             if (

@@ -1,4 +1,4 @@
-"""A question → tags: each stretch of it with what it can mean. What means nothing is tagged `unknown`, never dropped."""
+"""A question → tags: each stretch with what it can mean. What means nothing is tagged `unknown`, never dropped."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from query_service.reasoning.joins import singular
 from query_service.reasoning.planner_dates import Period, periods
 from query_service.reasoning.planner_lexicon import FindValues, Lexicon, ValueHit, bare_stems, searchable
-from query_service.reasoning.planner_words import (
-    MAX_PHRASE,
-    NUMBERS,
-    STOP,
-    Comparison,
-    Token,
-    comparisons,
-    phrase,
-    tokens,
-)
+from query_service.reasoning.planner_numbers import Comparison, comparisons
+from query_service.reasoning.planner_words import MAX_PHRASE, NUMBERS, STOP, Token, phrase, tokens
 
 _LONGEST = 8
 _MAX_LOOKUPS = 400
@@ -204,6 +197,9 @@ class _Tagger:
             return None
         return ValueHit(table, name, exact, wider or exact, None if complete else text)
 
+    def _is_patient(self, table: str) -> bool:
+        return (entity := self.lexicon.entity_of.get(table)) is not None and entity.name == "patient"
+
     def _other_labels(self, hits: list[ValueHit], span: Sequence[Token]) -> list[ValueHit]:
         """The same words in columns that name rows but show only some of their values in the profile."""
         wanted, text = tuple(t.stem for t in span), self.question[span[0].start : span[-1].end]
@@ -224,21 +220,21 @@ class _Tagger:
         for hit in [*hits, *([] if coded_all else self._other_labels(hits, span))]:
             entity = self.lexicon.entity_of.get(hit.table)
             coded = wanted in self.lexicon.meanings and hit in self.lexicon.meanings[wanted]
-            own_code_table = entity is None and len(self.lexicon.tables) > 1
+            names_rows = entity is None or hit.reference in self.lexicon.label(hit.table)
             wide = None
-            if not coded and ((entity is not None and entity.match == "contains") or own_code_table):
+            if not coded and names_rows and not self._is_patient(hit.table):
                 wide = self._in_column(hit.table, hit.column, wanted, text)
             result.append(ValueHit(hit.table, hit.column, hit.exact, wide.wider, wide.contains) if wide else hit)
         return result
 
 
 def _doubted(tags: list[Tag]) -> list[Tag]:
-    """Two parts of values side by side are no value: “alcohol use” is neither alcohol abuse nor the use of insulin."""
+    """Parts of two values side by side are no value: “alcohol use” is neither alcohol abuse nor the use of insulin."""
 
     def partial(tag: Tag) -> bool:
         return tag.kind == "unknown" or (tag.kind == "value" and not any(h.exact for h in tag.hits))
 
-    for left, right in zip(tags, tags[1:], strict=False):
+    for left, right in pairwise(tags):
         if partial(left) and partial(right):
             for tag in (left, right):
                 tag.kind = "unknown"

@@ -133,5 +133,7 @@ def _reading(ctx: Context, tag: Tag, hit: ValueHit, fact: str) -> Reading:
             )
         if not hit.exact:
             ctx.draft.doubt(0.9, f"“{tag.text}” stands for {', '.join(values[:5])}{' …' if len(values) > 5 else ''}.")
+    elif not widen and (narrower := [v for v in hit.wider if v not in hit.exact]):
+        ctx.draft.notes.append(f"“{tag.text}” is taken as it stands; not counted: {', '.join(narrower[:3])}.")
     numeric = ctx.lexicon.column(hit.reference).type == "bigint"
     return Reading(fact, hit.reference, values, contains, numeric)

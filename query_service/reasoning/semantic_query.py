@@ -1,7 +1,8 @@
 """The semantic query: what is asked of tables, without SQL.
 
 Rules fill it offline (planner.py); a language model fills the same JSON Schema (`SemanticQuery.model_json_schema()`).
-compiler.py turns it into SQL for each dialect. A column reference is `table.column`, or the name of a `computed` column.
+compiler.py turns it into SQL for each dialect. A column reference is `table.column`, or the name of a `computed`
+column.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Related(_Part):
 
 class Measure(_Part):
     function: Function = Field(
-        description="share: percent of rows (or of distinct values of `column`) that satisfy `where` and `where_related`; "
+        description="share: percent of rows (or of distinct values of `column`) that satisfy where and where_related; "
         "per_distinct: rows per distinct value of `column`"
     )
     column: str | None = Field(default=None, description="absent for count of rows")

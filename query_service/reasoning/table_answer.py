@@ -15,15 +15,30 @@ _MONEY = re.compile(r"cost|charge|price|amount|paid|payment|coverage|expense|inc
 _YES_NO = re.compile(r"\s*(?:has|have|had|does|did|do|is|was|were|are)\b", re.I)
 _NOT_MONEY = re.compile(r"number_of|count|percent", re.I)
 _OPERATORS = {
-    "=": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is over", ">=": "is at least", "in": "is one of",
-    "not_in": "is none of", "contains": "contains", "starts_with": "starts with", "is_null": "is empty",
-    "not_null": "is not empty", "between": "is between",
-}  # fmt: skip
+    "=": "is",
+    "!=": "is not",
+    "<": "is below",
+    "<=": "is at most",
+    ">": "is over",
+    ">=": "is at least",
+    "in": "is one of",
+    "not_in": "is none of",
+    "contains": "contains",
+    "starts_with": "starts with",
+    "is_null": "is empty",
+    "not_null": "is not empty",
+    "between": "is between",
+}
 _TIMES = {"<": "before", "<=": "on or before", ">": "after", ">=": "on or after"}
 _FUNCTIONS = {
-    "count": "number of rows", "count_distinct": "number of different values", "sum": "total", "avg": "average", "min": "lowest",
-    "max": "highest", "median": "median", "share": "percentage", "per_distinct": "rows",
-}  # fmt: skip
+    "count": "number of rows",
+    "count_distinct": "number of different values",
+    "sum": "total",
+    "avg": "average",
+    "min": "lowest",
+    "max": "highest",
+    "median": "median",
+}
 
 
 def describe(question: str, query: SemanticQuery, result: QueryResult) -> str:

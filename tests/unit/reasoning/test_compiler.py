@@ -45,23 +45,48 @@ QUERIES: dict[str, dict[str, Any]] = {
         "tables": ["patients"],
         "measures": [{"function": "count", "alias": "n"}],
         "related": [
-            {"table": "conditions", "filters": [{"column": "conditions.description", "operator": "contains", "values": ["SINUSITIS"]}]},
-            {"table": "medications", "negated": True, "filters": [{"column": "medications.description", "operator": "contains", "values": ["Penicillin"]}]},
+            {
+                "table": "conditions",
+                "filters": [{"column": "conditions.description", "operator": "contains", "values": ["SINUSITIS"]}],
+            },
+            {
+                "table": "medications",
+                "negated": True,
+                "filters": [{"column": "medications.description", "operator": "contains", "values": ["Penicillin"]}],
+            },
             {"table": "encounters", "rows": {"operator": ">", "value": 10}},
         ],
     },
     "facts related through a shared key, without multiplying rows": {
         "tables": ["medications"],
         "measures": [{"function": "sum", "column": "medications.totalcost", "alias": "cost"}],
-        "related": [{"table": "conditions", "filters": [{"column": "conditions.description", "operator": "contains", "values": ["disorder"]}]}],
+        "related": [
+            {
+                "table": "conditions",
+                "filters": [{"column": "conditions.description", "operator": "contains", "values": ["disorder"]}],
+            }
+        ],
     },
     "share": {
         "tables": ["patients"],
         "measures": [
             {
-                "function": "share", "column": "patients.id", "alias": "percent",
+                "function": "share",
+                "column": "patients.id",
+                "alias": "percent",
                 "where": [{"column": "patients.gender", "operator": "=", "values": ["f"]}],
-                "where_related": [{"table": "encounters", "filters": [{"column": "encounters.encounterclass", "operator": "in", "values": ["Emergency", "INPATIENT"]}]}],
+                "where_related": [
+                    {
+                        "table": "encounters",
+                        "filters": [
+                            {
+                                "column": "encounters.encounterclass",
+                                "operator": "in",
+                                "values": ["Emergency", "INPATIENT"],
+                            }
+                        ],
+                    }
+                ],
             }
         ],
     },
@@ -90,7 +115,7 @@ QUERIES: dict[str, dict[str, Any]] = {
         "select": ["patients.id"],
         "filters": [{"column": "patients.last", "operator": "contains", "values": ["o'%_\\"]}],
     },
-}  # fmt: skip
+}
 
 
 def same(left: list[tuple[Any, ...]], right: list[tuple[Any, ...]]) -> bool:
@@ -120,9 +145,10 @@ def test_a_related_table_never_multiplies_the_rows_that_are_summed(patients: Any
     query = SemanticQuery.model_validate(QUERIES["facts related through a shared key, without multiplying rows"])
     compiled = compile(query, patients.tables, "duckdb")
     got = patients.duckdb.execute(compiled.statement).fetchall()[0][0]
-    by_hand = "select sum(totalcost) from medications m where exists (select 1 from conditions c where c.patient = m.patient and description ilike '%disorder%')"
+    by_hand = """select sum(totalcost) from medications m where exists
+        (select 1 from conditions c where c.patient = m.patient and description ilike '%disorder%')"""
     assert got == pytest.approx(patients.duckdb.execute(by_hand).fetchall()[0][0])
-    assert compiled.tables == ("medications", "conditions") or set(compiled.tables) == {"medications", "conditions"}
+    assert set(compiled.tables) == {"medications", "conditions"}
 
 
 @pytest.mark.parametrize(
