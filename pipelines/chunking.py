@@ -267,8 +267,12 @@ class _Headings:
 
     def path(self) -> list[str]:
         names = [text for _, text in self._open]
-        said = any(" ".join(name.split()) == self._root for name in names)
-        return names if said or not self._root else [self._root, *names]
+        said = _letters(self._root) in _letters(" ".join(names))  # a title page may part it into several headings
+        return names if said else [self._root, *names]
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _lines(text: str, element: Element) -> list[tuple[int, int]]:

@@ -120,7 +120,8 @@ def _candidates(hits: Sequence[Hit]) -> list[_Candidate]:
 
 
 def _is_heading(text: str, section: str | None) -> bool:
-    if section and " ".join(text.split()) in section.split(" > "):
+    """Also a line of a table of contents."""
+    if "...." in text or (section and " ".join(text.split()) in section.split(" > ")):
         return True
     return (
         text[-1] not in ".!?:;,。！？…)\"'”" and len(text.split()) <= 8 and " | " not in text and not _ITEM.match(text)

@@ -54,6 +54,6 @@ def test_spans_are_trimmed_ordered_and_hold_all_but_white_space(text: str) -> No
 
 @pytest.mark.parametrize("pattern", [".", ". ", "\n", ".\n ", '"', ".1,1", "\n| ", "[1,", " ", "a"])
 def test_hostile_text_takes_linear_time(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     split_sentences(pattern * 100_000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
