@@ -39,12 +39,20 @@ _PLURAL = re.compile(r"\b(?:documents|files|uploads)\b", re.I)
 _IS_IT = re.compile(r"\W*(?:is|are|was|were)\b", re.I)
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    classification: Classification
+    evidence: Span | None
+    begins_with_title: bool
+    """A title may be no more than the first heading that the parser met; then it does not name the document."""
+
+
 @dataclass
 class _Known:
     """The classifier of one process and what it has found, by document."""
 
     classifier: TypeClassifier
-    found: dict[tuple[str, str], tuple[Classification, Span | None]] = field(default_factory=dict)
+    found: dict[tuple[str, str], _Found] = field(default_factory=dict)
     """By first chunk and file name."""
 
 
@@ -58,7 +66,7 @@ def run(services: Services, state: QuestionState) -> Finding:
     question = state["rewritten_question"]
     types = _known(services.stores).classifier.types
     asked, rest = asked_type(question, types)
-    listing = _LISTING.search(question) is not None and not _ASKS_KIND.search(question)
+    listing = _LISTING.search(rest) is not None and not _ASKS_KIND.search(rest)
     if listing and (asked is not None or _PLURAL.search(question)):
         return _list(services, state, asked)
     target = find_target(services, state, rest)
@@ -82,8 +90,9 @@ def asked_type(question: str, types: tuple[DocumentType, ...]) -> tuple[Document
     at_end = not question[last.end() :].strip(" ?!.")
     # `what kind of document is the guide?` calls a document; `is it a guide?` asks for a type
     is_it = _IS_IT.match(question) and at_end and (last["article"] or not kind.label.startswith(("a ", "an ")))
-    if is_it or (_LISTING.search(question) and not _ASKS_KIND.search(question)):
-        return kind, question[: last.start()] + question[last.end() :]
+    rest = question[: last.start()] + question[last.end() :]
+    if is_it or (_LISTING.search(rest) and not _ASKS_KIND.search(rest)):
+        return kind, rest
     return None, question
 
 
@@ -125,14 +134,20 @@ def _list(services: Services, state: QuestionState, asked: DocumentType | None) 
     if looked < len(openings):
         message = f"{looked} of {len(openings)} documents were looked at in the time; ask again to go on."
         warnings.append(AnswerWarning(code="classified_in_part", message=message))
-    of_all = f"of {looked} documents that you can see"
     if not statements:
-        why = f"None {of_all} is {asked.label}." if asked else "There is no document that you can see."
+        why = (
+            f"None of the {looked} documents that you can see is {asked.label}."
+            if asked
+            else "There is no document that you can see."
+        )
         return Finding("classification", "empty", why=why, warnings=warnings)
-    kind = asked.name.replace("_", " ") if asked else "document"
     shown = f", the first {len(statements)} of them" if matching > len(statements) else ""
-    intro = f"{matching} {of_all}: {kind}{shown}" if asked else f"{matching} documents{shown}"
-    return Finding("classification", "done", statements=statements, intro=f"{intro}:", listed=True, warnings=warnings)
+    if asked is None:
+        intro = f"{matching} documents that you can see{shown}:"
+    else:
+        of_kind = f"is {asked.label}" if matching == 1 else f"are of the kind “{asked.name.replace('_', ' ')}”"
+        intro = f"Of the {looked} documents that you can see, {matching} {of_kind}{shown}:"
+    return Finding("classification", "done", statements=statements, intro=intro, listed=True, warnings=warnings)
 
 
 def _type_of(services: Services, document: Opening) -> str | None:
@@ -140,25 +155,28 @@ def _type_of(services: Services, document: Opening) -> str | None:
     if recorded is not None:
         return recorded.name
     found = _classified(services.stores, document)
-    return found[0].best.name if found and found[0].sure else None
+    return found.classification.best.name if found and found.classification.sure else None
 
 
 def _statement(services: Services, document: Opening, asked: DocumentType | None) -> Statement | None:
     found = _classified(services.stores, document)
     if found is None:
         return None
-    classification, span = found
     recorded = _recorded(document, _known(services.stores).classifier.types)
-    spans = (span,) if span is not None else ()
-    return Statement(describe(document, classification, recorded, asked), spans)
+    spans = (found.evidence,) if found.evidence is not None else ()
+    title = document.title if found.begins_with_title else None
+    return Statement(describe(document.file_name, title, found.classification, recorded, asked), spans)
 
 
 def describe(
-    document: Opening, found: Classification, recorded: DocumentType | None, asked: DocumentType | None
+    name: str,
+    title: str | None,
+    found: Classification,
+    recorded: DocumentType | None = None,
+    asked: DocumentType | None = None,
 ) -> str:
     """One plain sentence. What was recorded at the upload goes before what the text looks like."""
-    name = document.file_name
-    title = f" ({document.title})" if document.title and document.title not in (name, "") else ""
+    title = f" ({title})" if title and title != name else ""
     kind = recorded or (found.best if found.sure else None)
     if kind is None:
         first, second = found.ranked[0].type.label, found.ranked[1].type.label
@@ -179,7 +197,7 @@ def _recorded(document: Opening, types: Sequence[DocumentType]) -> DocumentType 
     return next((t for t in types if said and said in (t.name.replace("_", " "), *t.aliases)), None)
 
 
-def _classified(stores: Stores, document: Opening) -> tuple[Classification, Span | None] | None:
+def _classified(stores: Stores, document: Opening) -> _Found | None:
     """By the first chunks, remembered; None for a document without text, or erased a moment ago."""
     if document.first_chunk is None:
         return None
@@ -205,5 +223,6 @@ def _classified(stores: Stores, document: Opening) -> tuple[Classification, Span
         span = Span(chunk_id, version, *found.evidence) if chunk_id is not None else None
     if len(known.found) >= _MOST_KNOWN:
         known.found.clear()
-    known.found[key] = (found, span)
-    return found, span
+    title, opening = (" ".join(part.split()).casefold() for part in (document.title or "", text[:1000]))
+    known.found[key] = _Found(found, span, bool(title) and opening.startswith(title))
+    return known.found[key]

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from foundation.ports.embeddings import Embedder
 from foundation.types import ParsedDocument, Vector
 from query_service.reasoning.question_words import content_words
-from query_service.reasoning.summary_sections import find_sections
+from query_service.reasoning.summary_sections import Section, find_sections
 from query_service.reasoning.summary_sentences import Sentence, sentences_of
 
 MOST_EMBEDDED = 160
@@ -75,13 +76,24 @@ def summarize(
     vectors = embedder.embed_passages([_in_context(s) for s in shortlist])
     relevance = _relevance(shortlist, vectors, topic, embedder) if topic else None
     scores = _scores(shortlist, vectors, parsed.title or "", relevance, focused=focused)
-    chosen = _choose(vectors, scores, wanted, focused=focused)
+    parts = _parts(shortlist, sections, wanted)
+    chosen: list[int] = []
+    for part in parts:
+        share = -(-wanted // len(parts))  # rounded up, so that no named section goes short
+        chosen += [int(part[i]) for i in _choose(vectors[part], scores[part], share, focused=focused)]
     ordered = sorted((shortlist[i] for i in chosen), key=lambda s: s.start)
     return Summary(tuple(ordered), tuple(part.title for part in sections if part.title), len(pool))
 
 
 def _length(sentences: int) -> int:
     return 4 if sentences < 15 else 5 if sentences < 50 else 6 if sentences < 150 else 7
+
+
+def _parts(sentences: Sequence[Sentence], sections: Sequence[Section], wanted: int) -> list[npt.NDArray[np.intp]]:
+    """Indices of the sentences of each named section; all together where there are more sections than sentences."""
+    parts = [np.flatnonzero([section.holds(s.start) for s in sentences]) for section in sections]
+    filled = [part for part in parts if part.size]
+    return filled if 1 < len(filled) <= wanted else [np.arange(len(sentences))]
 
 
 def _in_context(sentence: Sentence) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foundation.types import Element, ParsedDocument
-from query_service.reasoning.question_words import content_words
+from query_service.reasoning.question_words import STOP_WORDS, content_words
 
 _NUMBER = re.compile(
     r"(?:(?:section|chapter|part|appendix|annex|article|clause|§)\s*)?(\d+(?:\.\d+)*|[A-Z])(?:[.):\s–-]|$)", re.I
@@ -60,6 +60,7 @@ def run_in_heading(parsed: ParsedDocument, element: Element) -> int | None:
         or not long
         or titled < _TITLED * len(long)
         or line.rstrip()[-1] in ".:;,?!…"
+        or words[-1].casefold() in STOP_WORDS
     ):
         return None
     if any(c.isdigit() for c in line) or not line[0].isupper() or (newline and not rest[:1].isupper()):

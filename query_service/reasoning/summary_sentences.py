@@ -27,11 +27,10 @@ _SELF = re.compile(
     r"this (?:document|guide|guideline|policy|booklet|notice|article|paper|report|study|section|form|leaflet)", re.I
 )
 _PRONOUN = re.compile(r"(?:it|its|they|their|these|those|this|he|she|his|her|both)\b", re.I)
-# An item that only completes the line above it, or explains a term.
-_PART_OF_LIST = re.compile(
-    r"(?:before|after|during|when|while|until|to|for|in|of|with|by|from|at|on|as|prior|where|who|that)\b|"
-    r"[^.:]{2,60}: [a-z]",
-    re.I,
+_TERM = re.compile(r"[^.:]{2,60}: [a-z]")  # `Hypertension: blood pressure of …`
+# An item that only completes the line above it: `Wash your hands:` | `After contact with blood.`
+_COMPLETES = re.compile(
+    r"(?:before|after|during|when|while|until|if|to|for|in|of|with|by|from|at|on|as|prior|where|who|that)\b", re.I
 )
 _FURNITURE = re.compile(
     r"https?:|www\.|\bdoi\b|@\w+\.|\.{4,}|_{3,}|\bet al\b.*\d{4}|©|\bcopyright\b|all rights reserved|\bISBN\b|"
@@ -83,23 +82,26 @@ def sentences_of(parsed: ParsedDocument) -> list[Sentence]:
 def _sentences(parsed: ParsedDocument) -> Iterator[Sentence]:
     heading: str | None = None
     skipped: int | None = None  # level of the heading under which nothing counts
+    listing = False  # whether what is read are the items under a line that ended with a colon
     for element in _joined(parsed):
         text = parsed.text[element.start : element.end]
         if element.kind == "title":
             level = element.level or 1
             if skipped is None or level <= skipped or _PART.match(text):
                 skipped = level if _APPARATUS.match(" ".join(text.split())) else None
-            heading = " ".join(text.split())
+            heading, listing = " ".join(text.split()), False
             continue
         run_in = run_in_heading(parsed, element)
         if run_in is not None:
             heading = parsed.text[element.start : run_in]
             element = replace(element, start=run_in)
+        listing = listing and element.kind == "list_item"
         if skipped is None:
-            yield from _of_element(parsed.text, element, heading)
+            yield from _of_element(parsed.text, element, heading, listing)
+        listing = listing or text.rstrip().endswith(":")
 
 
-def _of_element(text: str, element: Element, heading: str | None) -> Iterator[Sentence]:
+def _of_element(text: str, element: Element, heading: str | None, listing: bool) -> Iterator[Sentence]:
     """A sentence that points back goes together with the one before it, where both are short."""
     before: Sentence | None = None
     for place, (start, end, item) in enumerate(_pieces(text, element)):
@@ -115,9 +117,10 @@ def _of_element(text: str, element: Element, heading: str | None) -> Iterator[Se
             continue
         if before is not None:
             yield before
-        partial = item and _PART_OF_LIST.match(said) is not None
-        fragment = element.kind == "table" or not _whole(said)
-        before = Sentence(start, end, said, heading, place, dependent=dependent or partial, fragment=fragment)
+        explains = item and _TERM.match(said) is not None
+        completes = listing and item and _COMPLETES.match(said) is not None and ", " not in said
+        fragment = element.kind == "table" or not _whole(said) or completes
+        before = Sentence(start, end, said, heading, place, dependent=dependent or explains, fragment=fragment)
     if before is not None:
         yield before
 
