@@ -30,7 +30,7 @@ _MMR, _MMR_FOCUSED = 0.65, 0.85  # share of relevance; the rest is against repet
 _NEAR_BEST = 0.5  # of the best score, for a summary of one topic
 _REPEATS = 0.9  # cosine over which two sentences say the same
 _LEAD, _OPENS, _TITLE, _TOPIC, _TOPIC_IN_SECTION = 0.25, 0.10, 0.15, 0.8, 0.4
-_DEPENDENT, _FRAGMENT = 0.3, 0.4
+_DEPENDENT, _FRAGMENT = 0.3, 1.0
 
 
 @dataclass(frozen=True, slots=True)
