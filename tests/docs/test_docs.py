@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 import typer
 from fastapi.testclient import TestClient
-from markdown_pages import ROOT, anchors, code, fences, links, pages, read, rows, sections
+from markdown_pages import ROOT, anchors, code, links, pages, read, rows, sections
 from settings_page import PAGE, PREFIX, names, replaced, settings
 
 from foundation import media_type
 from foundation.errors import AsklineError, ProcessingFailed
 from foundation.registry.tables import metadata
-from foundation.settings import Settings
 from foundation.types import Stage
 
 pytestmark = pytest.mark.docs
@@ -61,19 +60,6 @@ def _sources() -> Iterator[Path]:
 
 
 # The API
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from query_service.app import create_app
-
-    return create_app(Settings(data_dir=tmp_path_factory.mktemp("data")))
-
-
-@pytest.fixture(scope="module")
-def openapi(app: Any) -> dict[str, Any]:
-    document: dict[str, Any] = app.openapi()
-    return document
 
 
 def _operations(openapi: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -136,18 +122,6 @@ def test_the_api_page_has_every_field_of_an_answer_and_of_a_document(openapi: di
 
 def _listed(cell: str) -> list[str]:
     return [name.strip("` ") for name in cell.split(",")]
-
-
-def test_every_curl_of_the_docs_calls_a_route(openapi: dict[str, Any]) -> None:
-    known = [re.sub(r"\{\w+\}", "[^/]+", route.partition(" ")[2]) for route in _operations(openapi)]
-    called = {
-        (page.name, path)
-        for page in pages()
-        for fence in fences(page.read_text(encoding="utf-8"))
-        for path in re.findall(r"\$ASKLINE(/[^\s?\"']*)", fence)
-    }
-    assert called
-    assert {call for call in called if not any(re.fullmatch(route, call[1]) for route in known)} == set()
 
 
 def test_the_architecture_has_every_node_of_the_question_graph(app: Any) -> None:
