@@ -46,7 +46,7 @@ def show_answer(question: str, answer: dict[str, Any], lineage: dict[str, Any] |
     routes = ", ".join(f"{route['name']} ({route['state']}, {route['ms']} ms)" for route in answer["routes"])
     parts.append(f"[dim]route: {escape(routes) or '-'} · status: {answer['status']} · {answer['answer_id']}[/]")
     if lineage is not None:
-        parts.append(lineage_tree(lineage))
+        parts.append(lineage_line(lineage))
     console.print(Panel(Group(*parts), title=f"[bold]{escape(question)}[/]", border_style="blue"))
 
 
@@ -57,6 +57,27 @@ def rows_table(columns: list[str], rows: list[list[Any]]) -> Table:
     if len(rows) > _ROWS:
         table.caption = f"{len(rows)} rows, the first {_ROWS} shown"
     return table
+
+
+def lineage_line(lineage: dict[str, Any]) -> str:
+    """One way from the answer to the bytes, in a line; `askline lineage ID` shows all of them."""
+    nodes = {node["id"]: node for node in lineage["nodes"]}
+    order = ["answer", "claim", "citation", "sql", "table", "chunk", "version", "object", "run"]
+    below: dict[str, list[str]] = {}
+    for edge in lineage["edges"]:
+        below.setdefault(edge["source"], []).append(edge["target"])
+    here, parts, seen = lineage["nodes"][0]["id"], [], set()
+    while here and here not in seen:
+        seen.add(here)
+        node = nodes[here]
+        detail = {"version": f"sha256 {str(node.get('sha256'))[:12]}…", "object": node["label"], "table": node["label"]}
+        parts.append(f"[cyan]{node['kind']}[/] {escape(str(detail.get(node['kind'], '')))}".strip())
+        runs = [t for t in below.get(here, []) if nodes[t]["kind"] == "run"]
+        onward = [t for t in below.get(here, []) if nodes[t]["kind"] != "run"]
+        if runs:
+            parts.append(f"[cyan]run[/] {runs[-1][:8]}")
+        here = min(onward, key=lambda t: order.index(nodes[t]["kind"])) if onward else ""
+    return f"[dim]lineage:[/] {' → '.join(parts)}"
 
 
 def lineage_tree(lineage: dict[str, Any]) -> Tree:

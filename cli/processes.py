@@ -81,7 +81,7 @@ def _die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def stop_all(children: Sequence[Child], grace_s: float = 10) -> None:
+def stop_all(children: Sequence[Child], grace_s: float = 5) -> None:
     """Ask every child and all that it started to end; kill what has not within `grace_s`."""
     trees: list[psutil.Process] = []
     for child in children:

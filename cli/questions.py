@@ -70,7 +70,9 @@ def faults(question: Question, answer: dict[str, Any]) -> list[str]:
 
 
 def _cells(answer: dict[str, Any]) -> list[Any]:
-    return [cell for entry in answer["sql"] for row in entry["rows"] for cell in row]
+    """Every value that came back; of a list of rows its length is the value too."""
+    cells = [cell for entry in answer["sql"] for row in entry["rows"] for cell in row]
+    return cells + [entry["row_count"] for entry in answer["sql"]]
 
 
 def _equal(wanted: Any, cell: Any) -> bool:

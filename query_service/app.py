@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 from fastapi.middleware.gzip import GZipMiddleware
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -28,7 +29,11 @@ from query_service.services import Services
 
 WEB = Path(__file__).parent / "web"
 _SECURITY_HEADERS = [
-    (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self';"
+        b" frame-ancestors 'none'",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
@@ -47,7 +52,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
             has_keys = any_key(connection)
         require_safe_address(settings.service.host, has_keys)
         app.state.keys_required = not _is_loopback(settings.service.host)
-        services.stores.embedder.embed_query("ready")  # the model is loaded before the first question
+        services.warm_up()
         app.state.graph = build_graph(services)
         if settings.service.log_content:
             logger.warning("ASKLINE_SERVICE__LOG_CONTENT is on: questions and document text may be logged.")
@@ -73,24 +78,35 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
     return app
 
 
+# Asked for anew each time (by ETag), so that an upgrade never mixes old and new modules in a browser.
+_FRESH = {"cache-control": "no-cache"}
+
+
+class _PageFiles(StaticFiles):
+    def file_response(self, *args: Any, **more: Any) -> Response:
+        response = super().file_response(*args, **more)
+        response.headers.update(_FRESH)
+        return response
+
+
 def _add_page(app: FastAPI) -> None:
-    app.mount("/web", StaticFiles(directory=WEB), name="web")
+    app.mount("/web", _PageFiles(directory=WEB), name="web")
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:
-        return FileResponse(WEB / "index.html")
+        return FileResponse(WEB / "index.html", headers=_FRESH)
 
     @app.get("/docs", include_in_schema=False)
     def docs() -> FileResponse:
-        return FileResponse(WEB / "docs.html")
+        return FileResponse(WEB / "docs.html", headers=_FRESH)
 
 
 class _SecurityHeaders:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # the ASGI triple
-        async def with_headers(message) -> None:  # type: ignore[no-untyped-def]
+    async def __call__(self, scope, receive, send) -> None:
+        async def with_headers(message) -> None:
             if message["type"] == "http.response.start":
                 there = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(h for h in _SECURITY_HEADERS if h[0] not in there)]
@@ -106,6 +122,8 @@ def _is_loopback(host: str) -> bool:
 def main() -> None:
     settings = get_settings()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    for chatty in ("httpx", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     uvicorn.run(
         create_app(settings),
         host=settings.service.host,

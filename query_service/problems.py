@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -80,5 +81,6 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:
         # The type and the trace's frames, not the message: it may quote a question or a document.
-        logger.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=False)
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("%s %s: %s\n%s", request.method, request.url.path, type(error).__name__, frames)
         return problem(AsklineError("Something went wrong inside Askline."))

@@ -23,6 +23,11 @@ class Services:
     settings: Settings
     stores: Stores
 
+    def warm_up(self) -> None:
+        """Load what the first question would wait for: model, examples, terms, lexicon, graph schema."""
+        self.stores.embedder.embed_query("ready")
+        _ = (self.router, self.terms, self.lexicon, self.graph_schema, self.stores.relational, self.stores.warehouse)
+
     @cached_property
     def router(self) -> OfflineRouter:
         return OfflineRouter(load_examples(self.stores.domain.file("router_examples.yaml")), self.stores.embedder)
