@@ -17,7 +17,7 @@ _ENOUGH = 3  # whole sentences; a document with fewer is summed up by its fragme
 _REPEATED = 3  # times that a line stands in a document, before it counts as furniture
 
 _BULLET = re.compile(r"(?:[•‣⁃∙▪■□●○◦◆➢✓✔❑❏☐\uf0b7\uf0a7*–—-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-_ENDS = re.compile(r"[.!?…。！？][\"'”’»)\]]*(?:\s?\[?\d{1,3}(?:[,–-]\d{1,3})*\]?)?$")
+_ENDS = re.compile(r"[.!?。！？][\"'”’»)\]]*(?:\s?\[?\d{1,3}(?:[,–-]\d{1,3})*\]?)?$")
 _DEPENDENT = re.compile(
     r"(?:it|its|they|their|them|these|this|those|that|such|he|she|his|her|both|however|also|therefore|thus|moreover|"
     r"furthermore|in addition|additionally|instead|otherwise|for example|for instance|but|and|or|so|then)\b",

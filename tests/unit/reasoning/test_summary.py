@@ -166,3 +166,15 @@ def test_the_agents_statements_can_all_be_cited(registry_engine: Engine, empty_d
             assert chunk["start_char"] <= span.start and span.end <= chunk["end_char"]
     missing = summarization.run(services, asked("Summarize section 9 of the referral policy"))
     assert (missing.state, missing.why) == ("empty", "referral_policy.docx has no section 9.")
+
+
+def test_a_table_says_first_what_it_is_and_then_some_of_its_values() -> None:
+    source = document(
+        ("title", "wards.csv", 1),
+        ("paragraph", "Table of 12 rows with the columns ward, head nurse, beds, floor."),
+        ("paragraph", "ward: North, South, East, West, Surgery, Maternity …"),
+        ("paragraph", "head nurse: Adams, Brown, Clark, Davis, Evans, Ford, Green, Hill …"),
+        ("paragraph", "floor: ground, first, second, third, fourth …"),
+    )
+    summary = summarize(source, embedder())
+    assert summary.sentences[0].text.startswith("Table of 12 rows") and len(summary.sentences) > 1
