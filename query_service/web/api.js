@@ -30,6 +30,13 @@ const UNREACHABLE = {
   fix: "Check that it runs and that you are connected, then try again.",
 };
 
+// A service that refuses a large body may close the connection before its answer is read.
+const BROKEN = {
+  code: "connection_ended",
+  detail: "The connection ended during the upload.",
+  fix: "Check that Askline runs, and that the file is not larger than it accepts (ASKLINE_SERVICE__MAX_UPLOAD_MB).",
+};
+
 async function send(path, options = {}) {
   for (;;) {
     const headers = new Headers(options.headers);
@@ -142,7 +149,7 @@ export async function upload(file, fields, onprogress) {
   for (;;) {
     const { status, body } = await sendFile(file, fields, onprogress);
     if (status >= 200 && status < 300) return body.items[0];
-    const problem = new Problem(status, status ? body : UNREACHABLE);
+    const problem = new Problem(status, status ? body : BROKEN);
     if (status !== 401 || !(await askForKey(problem))) throw problem;
   }
 }

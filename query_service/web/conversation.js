@@ -55,6 +55,7 @@ export class Conversation {
       items.forEach((message, i) => this.log.append(message.role === "user"
         ? questionView(message.text)
         : answerView(message.answer, items[i - 1]?.text)));
+      this.field.focus({ preventScroll: true });
       this.log.lastElementChild?.scrollIntoView({ block: "start" });
     } catch (problem) {
       if (this.sessionId !== sessionId) return;
@@ -123,7 +124,8 @@ export class Conversation {
 
   // The box grows with its text, up to the limit in the style sheet.
   fit() {
-    this.field.rows = Math.min(8, Math.max(1, this.field.value.split("\n").length, Math.ceil(this.field.value.length / 80)));
+    this.field.style.height = "auto";
+    this.field.style.height = `${this.field.scrollHeight}px`;
   }
 }
 

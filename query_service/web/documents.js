@@ -11,6 +11,7 @@ const STATUSES = ["uploaded", "processing", "indexed", "failed"];
 const KIND = { uploaded: "warn", processing: "warn", indexed: "good", failed: "bad", deleted: "none" };
 const OPEN = ["uploaded", "processing"];
 const POLL_MS = 1000;
+const PAGE = 100;
 const SHOWN_COUNTS = [["pages", "page"], ["chunks", "chunk"], ["tables", "table"], ["rows", "row"]];
 
 export class Documents {
@@ -19,12 +20,17 @@ export class Documents {
     this.timer = null;
     this.asked = 0;
     this.items = [];
+    this.most = PAGE;
     this.uploads = new Uploads(() => this.refresh());
     this.name = el("input", { id: "filter-name", type: "search", placeholder: "Part of the file name" });
     this.status = el("select", { id: "filter-status" }, el("option", { value: "" }, "Any status"),
       STATUSES.map((name) => el("option", { value: name }, words(name))));
     this.count = el("p", { class: "faint", role: "status" });
     this.list = el("div", { class: "documents" });
+    this.more = button("Show more", () => {
+      this.most += PAGE;
+      this.refresh();
+    }, { hidden: true });
     let typing = null;
     this.name.addEventListener("input", () => {
       clearTimeout(typing);
@@ -37,7 +43,7 @@ export class Documents {
       el("div", { class: "filters", role: "search" },
         el("label", { for: "filter-name" }, "Name"), this.name,
         el("label", { for: "filter-status" }, "Status"), this.status, this.count),
-      this.list);
+      this.list, this.more);
   }
 
   shown(visible) {
@@ -53,7 +59,7 @@ export class Documents {
     const mine = ++this.asked;
     clearTimeout(this.timer);
     try {
-      const items = await listAll("/documents", { status: this.status.value, q: this.name.value.trim(), limit: 200 });
+      const items = await listAll("/documents", { status: this.status.value, q: this.name.value.trim(), limit: PAGE }, this.most);
       if (mine !== this.asked) return;
       this.draw(items);
     } catch (problem) {
@@ -70,7 +76,8 @@ export class Documents {
   draw(items) {
     const before = new Map(this.items.map((item) => [item.document_id, JSON.stringify(item)]));
     const filtered = this.name.value.trim() || this.status.value;
-    this.count.textContent = filtered ? `${counted(items.length, "document")} found` : counted(items.length, "document");
+    this.more.hidden = items.length < this.most;
+    this.count.textContent = `${this.more.hidden ? "" : "the newest "}${counted(items.length, "document")}`;
     this.items = items;
     if (!items.length) {
       replace(this.list, el("p", { class: "empty" }, filtered ? "No document fits this filter." : "There are no documents yet. Drop some files above."));

@@ -37,7 +37,7 @@ export function sqlView(entry) {
     el("pre", { class: "statement" }, el("code", {}, entry.statement)),
     entry.parameters.length > 0 && facts([["Parameters", entry.parameters.map(cell).join(", ")]]),
     editor,
-    entry.columns.length > 0 && el("details", {}, el("summary", {}, `Rows: ${rowCount(entry)}`),
+    entry.columns.length > 0 && el("details", {}, el("summary", {}, rowCount(entry)),
       rowsTable(entry.columns, entry.rows, "Rows of the statement")));
 }
 

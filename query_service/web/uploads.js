@@ -8,6 +8,7 @@ import { counted, size, words } from "./format.js";
 const AT_ONCE = 2;
 const POLL_MS = 1000;
 const POLLED = 10; // of the open ones, oldest first: they end in that order, and a thousand files ask no more than ten
+const FOLDER = { code: "folder", detail: "This is a folder.", fix: "Drop the files in it, or copy the folder into the landing folder." };
 
 export class Uploads {
   constructor(changed) {
@@ -39,25 +40,38 @@ export class Uploads {
       event.preventDefault();
       drop.classList.remove("over");
     });
-    drop.addEventListener("drop", (event) => this.add(event.dataTransfer.files));
+    drop.addEventListener("drop", (event) => this.dropped(event.dataTransfer));
+    // A file that misses the place must not replace the page.
+    for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
     this.view = el("section", { "aria-label": "Upload" }, drop, this.list, this.clear);
+  }
+
+  // Folders come as files that cannot be read.
+  dropped(transfer) {
+    const items = [...transfer.items].filter((item) => item.kind === "file");
+    const isFolder = (item) => item.webkitGetAsEntry?.()?.isDirectory;
+    const folders = items.filter(isFolder).map((item) => item.getAsFile());
+    this.add(items.filter((item) => !isFolder(item)).map((item) => item.getAsFile()));
+    for (const folder of folders) this.end(this.line(folder, {}), "Refused", "bad", errorView(FOLDER));
   }
 
   add(files) {
     const fields = Object.fromEntries(new FormData(this.options));
-    for (const file of files) {
-      const bar = el("progress", { max: "1", value: "0", "aria-label": `Upload of ${file.name}` });
-      const state = el("span", { class: "upload-state" }, badge("Waiting", "none"));
-      const detail = el("div", { class: "upload-detail" });
-      const row = el("li", {}, el("div", { class: "upload-line" },
-        el("strong", { class: "file-name" }, file.name), el("span", { class: "faint" }, size(file.size)), bar, state), detail);
-      this.list.append(row);
-      this.waiting.push({ file, fields, row, bar, state, detail });
-    }
+    for (const file of files) this.waiting.push(this.line(file, fields));
     this.next();
   }
 
-  async next() {
+  line(file, fields) {
+    const bar = el("progress", { max: "1", value: "0", "aria-label": `Upload of ${file.name}` });
+    const state = el("span", { class: "upload-state" }, badge("Waiting", "none"));
+    const detail = el("div", { class: "upload-detail" });
+    const row = el("li", {}, el("div", { class: "upload-line" },
+      el("strong", { class: "file-name" }, file.name), el("span", { class: "faint" }, size(file.size)), bar, state), detail);
+    this.list.append(row);
+    return { file, fields, row, bar, state, detail };
+  }
+
+  next() {
     while (this.sending < AT_ONCE && this.waiting.length) {
       this.sending += 1;
       this.sendOne(this.waiting.shift()).finally(() => {
