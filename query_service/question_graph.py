@@ -74,7 +74,10 @@ def _refused_or_route(state: QuestionState) -> str:
 
 
 def _to_specialists(state: QuestionState) -> list[Send]:
-    return [Send(route["name"], {**state, "rewritten_question": route["question"]}) for route in state["routes"]]
+    return [
+        Send(route["name"], {**state, "rewritten_question": route["question"], "plan": route.get("plan")})
+        for route in state["routes"]
+    ]
 
 
 def _fall_back_or_answer(state: QuestionState) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 from foundation.types import Principal
 from query_service.answer import Answer, AnswerWarning, GraphView, RouteState, SqlEntry
+from query_service.reasoning.planner import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ class QuestionState(TypedDict, total=False):
     language: str
     refusal: AnswerWarning | None
     routes: list[dict[str, Any]]
-    """name, score, reason of the chosen routes."""
+    """name, score, reason of the chosen routes, the clause that each gets and the plan that was made for it."""
+    plan: Plan | None
+    """In a table specialist's own state: the plan that the route was chosen by."""
     findings: Annotated[list[Finding], operator.add]
     timings: Annotated[list[tuple[str, int]], operator.add]
     answer: Answer

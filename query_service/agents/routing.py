@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from foundation.types import TableInfo
 from query_service.agents.table_query import understand_tables
-from query_service.reasoning.planner import Plan
+from query_service.reasoning.planner import Declined, Plan
 from query_service.reasoning.router import RouteContext, clauses
 from query_service.services import Services
 from query_service.state import QuestionState
-
-TABLE_ROUTES = ("sql", "s3")
 
 
 def choose_routes(services: Services, state: QuestionState) -> dict[str, Any]:
@@ -26,15 +22,17 @@ def choose_routes(services: Services, state: QuestionState) -> dict[str, Any]:
         reason = "Asked for by the request."
         return {"routes": [{"name": n, "score": 1.0, "reason": reason, "question": question} for n in forced]}
     tables = services.read_tables(state["principal"])
-    context = RouteContext(tables=tables, planned=partial(_planned, services, state, tables))
+    plans = {clause: understand_tables(services, clause, tables, None) for clause in clauses(question)}
+    context = RouteContext(tables=tables, planned=lambda clause: _route_of(plans.get(clause)))
     routes: dict[str, dict[str, Any]] = {}
-    for clause in clauses(question):
+    for clause, plan in plans.items():
         for choice in services.router.route(clause, context):
             route = {"name": choice.name, "score": choice.score, "reason": choice.reason, "question": clause}
+            if _route_of(plan) == choice.name:
+                route["plan"] = plan
             routes.setdefault(choice.name, route)
     return {"routes": list(routes.values())}
 
 
-def _planned(services: Services, state: QuestionState, tables: list[TableInfo], clause: str) -> str | None:
-    result = understand_tables(services, clause, tables, None)
-    return result.route if isinstance(result, Plan) else None
+def _route_of(plan: Plan | Declined | None) -> str | None:
+    return plan.route if isinstance(plan, Plan) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -40,7 +40,7 @@ def understand_tables(
         engine_hint=engine,
         today=datetime.now(UTC).date(),
         terms=services.terms,
-        find_values=partial(_find_values, services.stores, tables),
+        find_values=cache(partial(_find_values, services.stores, tables)),
     )
 
 
@@ -48,7 +48,7 @@ def answer(services: Services, state: QuestionState, route: str) -> Finding:
     """Plan, compile, guard, run, describe; empty when the tables cannot answer for certain."""
     stores, engine, question = services.stores, ROUTE_ENGINE[route], state["rewritten_question"]
     tables = services.read_tables(state["principal"])
-    plan = understand_tables(services, question, tables, engine)
+    plan = state.get("plan") or understand_tables(services, question, tables, engine)
     if isinstance(plan, Declined):
         return Finding(route, "empty", why=plan.reason)
     compiled = compile_query(plan.query, tables, "postgres" if engine == "postgres" else "duckdb")
