@@ -1,7 +1,7 @@
 """Embedding speed beside plain padded batches, and what chunk size does to retrieval.
 
 python -m bench.embedding             # speed, 30 s
-python -m bench.embedding targets     # nDCG@10 and hit rate by chunk size on SciFact and MedQuAD, 5 min
+python -m bench.embedding targets     # nDCG@10 by chunk size on SciFact and MedQuAD, 5 min
 """
 
 from __future__ import annotations

@@ -2,5 +2,6 @@
 
 COEFFICIENTS: dict[str, tuple[float, tuple[float, ...], float]] = {
     "bge-small-en-v1.5": (-8.329, (5.036, 3.838, 2.471), 0.432),
+    "all-MiniLM-L6-v2": (-6.672, (4.056, 4.531, 1.662), 0.335),
 }
 LEXICAL_ONLY: tuple[float, tuple[float, ...], float] = (-3.155, (0.0, 0.0, 4.747), 0.282)

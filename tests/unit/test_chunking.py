@@ -120,6 +120,13 @@ def test_the_documents_title_is_the_root_of_the_path() -> None:
     assert [c.section for c in chunks] == ["Metformin leaflet > Dose"]
 
 
+def test_a_title_that_headings_already_say_is_not_said_twice() -> None:
+    parsed = document(
+        ("title", "METFORMIN", 1), ("title", "leaflet:", 2), ("paragraph", "Take one."), title="Metformin Leaflet"
+    )
+    assert [c.section for c in chunks_of(parsed)] == ["METFORMIN > leaflet:"]
+
+
 def test_sentences_stay_whole_and_a_cut_paragraph_overlaps_by_a_sentence() -> None:
     chunks = chunks_of(document(("paragraph", paragraph(60))))
     assert len(chunks) >= 3
