@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { badge, button, copyText, el, facts } from "./dom.js";
-import { milliseconds, number, shortened, words } from "./format.js";
+import { counted, milliseconds, number, shortened, words } from "./format.js";
 import { lineageButton } from "./lineage.js";
 import { render } from "./markdown.js";
 import { openSource } from "./source.js";
@@ -38,6 +38,8 @@ export function answerView(answer, question) {
     return el("sup", {}, button(String(n), () => open(citation), { class: "mark", title: where, "aria-label": `Source ${n}: ${where}` }));
   };
   const understood = answer.rewritten_question !== question && answer.rewritten_question;
+  const warnings = answer.warnings.filter((warning) => warning.message !== answer.text); // a refusal is both
+  const traceable = answer.citations.length > 0 || answer.sql.length > 0;
   const copy = button("Copy", () => copyText(answer.text, copy));
   return el("article", { class: `answer status-${answer.status}`, "aria-label": "Answer", "data-answer-id": answer.answer_id },
     el("div", { class: "badges" },
@@ -45,14 +47,14 @@ export function answerView(answer, question) {
       answer.routes.filter((route) => route.state === "done").map((route) => badge(routeName(route), "kind"))),
     understood && el("p", { class: "faint" }, "Understood as: ", el("em", {}, understood)),
     el("div", { class: "prose" }, render(answer.text, mark)),
-    answer.warnings.length > 0 && el("ul", { class: "warnings", "aria-label": "Warnings" },
-      answer.warnings.map((warning) => el("li", {}, warning.message, " ", el("code", {}, warning.code)))),
+    warnings.length > 0 && el("ul", { class: "warnings", "aria-label": "Warnings" },
+      warnings.map((warning) => el("li", {}, warning.message, " ", el("code", {}, warning.code)))),
     sources(answer.citations, open),
     answer.sql.map(sqlView),
     answer.graph && graphView(answer.graph),
     howItCame(answer),
     el("div", { class: "actions start answer-actions" },
-      lineageButton("answers", answer.answer_id, "Lineage of this answer"), copy, feedback(answer.answer_id)));
+      traceable && lineageButton("answers", answer.answer_id, "Lineage of this answer"), copy, feedback(answer.answer_id)));
 }
 
 function sources(citations, open) {
@@ -74,7 +76,7 @@ function graphView(graph) {
   const names = new Map(graph.nodes.map((node) => [node.node_id, node]));
   const name = (id) => names.get(id)?.name ?? id;
   return el("details", { class: "graph" },
-    el("summary", {}, el("strong", {}, "Relations"), el("span", { class: "faint" }, `${graph.nodes.length} entities, ${graph.edges.length} relations`)),
+    el("summary", {}, el("strong", {}, "Relations"), el("span", { class: "faint" }, `${counted(graph.nodes.length, "entity", "entities")}, ${counted(graph.edges.length, "relation")}`)),
     el("ul", { class: "relations" }, graph.edges.map((edge) => el("li", {},
       el("span", {}, name(edge.source_id)), el("span", { class: "relation" }, ` ${words(edge.type).toLowerCase()} → `),
       el("span", {}, name(edge.target_id))))));

@@ -38,7 +38,7 @@ function reportView(report) {
     el("p", {}, badge(words(report.status), KIND[report.status]), " ",
       el("span", { class: "faint" }, report.status === "running"
         ? "It is not in any answer any more. The stores follow."
-        : report.kept)),
+        : `Kept: ${report.kept}`)),
     report.message && el("p", { class: "problem" }, report.message),
     report.stores.length > 0 && el("div", { class: "scroll" }, el("table", { class: "rows" },
       el("thead", {}, el("tr", {}, ["Store", "Found", "Removed", "Left"].map((name, i) =>

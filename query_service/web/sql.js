@@ -5,6 +5,7 @@ import { button, busy, copyText, el, facts, problemBox, replace } from "./dom.js
 import { cell, counted, number } from "./format.js";
 
 const ENGINES = { postgres: "Postgres", warehouse: "Warehouse" };
+const SHORT = 40; // characters of a value that stays on one line
 
 export function rowsTable(columns, rows, label) {
   const numeric = columns.map((_, i) => rows.some((row) => row[i] !== null) &&
@@ -14,7 +15,8 @@ export function rowsTable(columns, rows, label) {
     el("table", { class: "rows" },
       el("thead", {}, el("tr", {}, columns.map((name, i) => el("th", { scope: "col", class: align(i) }, name)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, i) =>
-        el("td", { class: align(i) }, value === null ? el("span", { class: "faint" }, "null") : cell(value))))))));
+        el("td", { class: align(i) ?? (cell(value).length <= SHORT ? "short" : null) },
+          value === null ? el("span", { class: "faint" }, "null") : cell(value))))))));
 }
 
 function rowCount(entry) {

@@ -11,6 +11,8 @@ from cli.client import Client
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 UPLOADED = ("niddk_eating_diabetes_508.pdf", "encounters.csv", "referral_policy.docx")
+PATIENCE_MS = 180_000
+"""For what the pipelines do, on a machine that does other work too."""
 
 
 @dataclass
@@ -57,4 +59,18 @@ def choose_file(page: Page, path: Path) -> Locator:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="choose files").click()
     chooser.value.set_files(path)
+    return page.locator(".uploads > li").filter(has_text=path.name)
+
+
+def drop_file(page: Page, path: Path) -> Locator:
+    """Upload by dropping the file on the place for it: its line in the list of uploads."""
+    transfer = page.evaluate_handle(
+        """([name, text]) => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([text], name));
+          return transfer;
+        }""",
+        [path.name, path.read_text()],
+    )
+    page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
     return page.locator(".uploads > li").filter(has_text=path.name)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from page_actions import SAMPLES, UPLOADED, Site, Watch, ask, choose_file, row_of
+from page_actions import PATIENCE_MS, SAMPLES, UPLOADED, Site, Watch, ask, choose_file, drop_file, row_of
 from playwright.sync_api import Page, Route, expect
 
 pytestmark = pytest.mark.slow
@@ -137,7 +137,7 @@ def test_an_upload_by_the_chooser_is_followed_until_it_is_indexed_and_can_be_del
     path.write_text("Parking rules of the Zentara lot.\n\nThe parking fee of the Zentara lot is 7 dollars a day.\n")
     page = open_page("/#/documents")
     line = choose_file(page, path)
-    expect(line.locator(".badge")).to_have_text("Indexed", timeout=90_000)
+    expect(line.locator(".badge")).to_have_text("Indexed", timeout=PATIENCE_MS)
     row = row_of(page, path.name)
     expect(row).to_contain_text("chunk")
     watch.refusals_expected = True  # the list may ask for a document that has just gone
@@ -147,7 +147,7 @@ def test_an_upload_by_the_chooser_is_followed_until_it_is_indexed_and_can_be_del
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     erasure = page.locator(".erasure")
-    expect(erasure.locator(".badge")).to_have_text("Verified", timeout=90_000)
+    expect(erasure.locator(".badge")).to_have_text("Verified", timeout=PATIENCE_MS)
     expect(erasure.locator("tbody tr").filter(has_text="Search index")).to_contain_text("0")
     page.get_by_role("button", name="Close").click()
     expect(row).to_have_count(0)
@@ -162,11 +162,11 @@ def test_files_that_cannot_be_read_say_why_and_what_to_do(
     wrong = site.folder / "not_a_picture.pdf"
     wrong.write_text("only words")
     page = open_page("/#/documents")
-    refused = choose_file(page, wrong)
+    refused = drop_file(page, wrong)
     expect(refused.locator(".badge")).to_have_text("Refused")
     expect(refused.locator(".problem")).to_contain_text("the content is plain text")
     failed = choose_file(page, cut)
-    expect(failed.locator(".badge")).to_have_text("Failed", timeout=90_000)
+    expect(failed.locator(".badge")).to_have_text("Failed", timeout=PATIENCE_MS)
     page.get_by_label("Status").select_option("failed")
     row = row_of(page, cut.name)
     expect(row.locator(".problem")).to_contain_text("damaged_file")
@@ -179,7 +179,7 @@ def test_files_that_cannot_be_read_say_why_and_what_to_do(
 
 def test_tables_are_listed_with_columns_and_types_and_can_be_queried(open_page: Callable[..., Page]) -> None:
     page = open_page("/#/tables")
-    card = page.locator(".table-card").filter(has=page.get_by_text("encounters", exact=True))
+    card = page.locator(".table-card").filter(has=page.locator("summary").get_by_text("encounters", exact=True))
     card.locator("summary").click()
     expect(card.get_by_role("region", name="Columns of encounters")).to_contain_text("timestamp")
     expect(card.locator("summary")).to_contain_text("954 rows")
@@ -195,7 +195,7 @@ def test_markup_and_script_links_in_a_document_stay_inert(open_page: Callable[..
     path = site.folder / "ward <img src=x onerror=window.pwned=1>.txt"
     path.write_text(f"Fees of the Quellmar ward.\n\n{sentence}\n")
     page = open_page("/#/documents")
-    expect(choose_file(page, path).locator(".badge")).to_have_text("Indexed", timeout=90_000)
+    expect(choose_file(page, path).locator(".badge")).to_have_text("Indexed", timeout=PATIENCE_MS)
     page.get_by_role("navigation").get_by_role("link", name="Ask").click()
     answer = ask(page, "How much is the visiting fee of the Quellmar ward?")
     expect(answer.locator(".prose")).to_contain_text("[the list](javascript:window.pwned=1)")
