@@ -59,7 +59,7 @@ class InvalidInput(AsklineError):
 
 
 class NameRefused(InvalidInput):
-    code, fix = "name_refused", "Give the file a plain name: no control characters, at most 255 bytes."
+    code, fix = "name_refused", "Give the file a plain name: no control characters, no NUL."
 
 
 class TooLarge(InvalidInput):

@@ -26,10 +26,14 @@ class QuestionPattern(BaseModel):
 
 
 class Relation(BaseModel):
+    """`source_is`, `target_is`: the node type that standing in the relation makes of that end (a sign is a symptom)."""
+
     model_config = ConfigDict(extra="forbid")
     label: str
     source: frozenset[str]
     target: frozenset[str]
+    source_is: str | None = None
+    target_is: str | None = None
     statement: str
     cues: str = ""
     patterns: tuple[str, ...] = ()
@@ -46,15 +50,30 @@ class GraphSchema(BaseModel):
     relations: dict[str, Relation]
     negations: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    """Verbs that, after `and`, say something more of the subject before."""
+    never_nouns: frozenset[str] = frozenset()
+    """Verb forms that no noun phrase holds, whatever the tagger says."""
     stop_concepts: frozenset[str] = frozenset()
     meaning_questions: tuple[str, ...] = ()
     abbreviation_questions: tuple[str, ...] = ()
+    overview_questions: tuple[str, ...] = ()
+    type_words: dict[str, tuple[str, ...]] = {}
+    """By node type, the words by which a question asks for nodes of that type."""
+    lexicon_names: dict[str, str] = {}
+    """By the part of a term's id before the colon, what the lexicon's source is called in an answer."""
 
     @cached_property
     def filler(self) -> str:
         """Up to four words between the parts of a pattern, none of them a barrier or a placeholder."""
         barred = "|".join(re.escape(word) for word in (*self.barriers, *self.negations)) or "(?!)"
         return rf"(?:(?!(?:{barred}) )[^\s<>,;:.()?!]+ ){{0,4}}?"
+
+    @cached_property
+    def second_predicate(self) -> re.Pattern[str]:
+        """`<0> causes <1> and (raises the risk of <2>)`: groups `subject`, `first` and `second`, its verb."""
+        verb = rf"(?:(?:also|can|may|\w+ly) ){{0,2}}(?:{'|'.join(map(re.escape, self.predicates)) or '(?!)'}) "
+        return re.compile(rf"(?P<subject><[\d,]+>) (?P<first>{verb}[^.;:()]*?(?:, )?(?:and|but) )(?P<second>{verb})")
 
     def may_state(self, text: str, types: Sequence[str]) -> bool:
         """Whether a sentence that names entities of these types may state a relation; cheap, before any pattern.
@@ -130,8 +149,14 @@ def load_graph_schema(path: Path) -> GraphSchema:
         raise ConfigurationError(
             f"{path}: {error}", fix="Correct the named field of the domain's graph.yaml."
         ) from error
+    if strange := sorted(set(schema.type_words) - set(schema.node_types)):
+        raise ConfigurationError(
+            f"{path}: type_words names the unknown node type {strange[0]!r}.",
+            fix="Add it to node_types, or correct its spelling.",
+        )
     for name, relation in schema.relations.items():
-        unknown = (relation.source | relation.target) - set(schema.node_types)
+        roles = {role for role in (relation.source_is, relation.target_is) if role}
+        unknown = (relation.source | relation.target | roles) - set(schema.node_types)
         if unknown:
             raise ConfigurationError(
                 f"{path}: relation {name} names the unknown node type {sorted(unknown)[0]!r}.",
@@ -140,6 +165,7 @@ def load_graph_schema(path: Path) -> GraphSchema:
         for pattern in (
             *schema.meaning_questions,
             *schema.abbreviation_questions,
+            *schema.overview_questions,
             *relation.patterns,
             *(q.pattern for q in relation.questions),
             relation.cues,

@@ -9,8 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from foundation.errors import ConfigurationError
 
 AdapterName = Literal["embedded", "aws"]
 
@@ -79,7 +81,7 @@ class IngestionSettings(_Group):
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    scan_interval_s: int = Field(30, ge=1, description="Seconds between two looks at the landing folder.")
+    scan_interval_s: int = Field(5, ge=1, description="Seconds between two looks at the landing folder.")
     extraction_max_chunks: int = Field(
         2000, ge=1, description="The graph is extracted from at most so many chunks of one version."
     )
@@ -111,6 +113,7 @@ class SearchSettings(_Group):
 
 class QuerySettings(_Group):
     statement_timeout_s: float = Field(10, gt=0, description="Longest time of one SQL statement, in seconds.")
+    memory_mb: int = Field(512, ge=64, description="Most memory that one warehouse query may take, in MB.")
     row_limit: int = Field(1000, ge=1, description="Most rows that a statement returns.")
     deadline_s: float = Field(20, gt=0, description="An answer uses what is ready by then, in seconds.")
 
@@ -153,4 +156,11 @@ class Settings(BaseSettings):
 
 @cache
 def get_settings() -> Settings:
-    return Settings()
+    """The settings of this process. ConfigurationError names what is wrong, by its environment name."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = [
+            f"ASKLINE_{'__'.join(str(part) for part in item['loc']).upper()}: {item['msg']}" for item in error.errors()
+        ]
+        raise ConfigurationError("; ".join(wrong)) from error

@@ -24,6 +24,7 @@ from foundation.stores import Stores
 from query_service import problems
 from query_service.api import ask, documents, graph, health, keys, lineage, search, sessions, tables, uploads
 from query_service.limits import BodyLimit
+from query_service.origin import OwnOrigin
 from query_service.question_graph import build_graph
 from query_service.services import Services
 
@@ -70,10 +71,12 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
     app.state.services = services
     app.add_middleware(GZipMiddleware, minimum_size=2_000)
     app.add_middleware(BodyLimit, max_megabytes=settings.service.max_upload_mb)
+    app.add_middleware(OwnOrigin, loopback=_is_loopback(settings.service.host))
     app.add_middleware(_SecurityHeaders)
     problems.install(app)
     for module in (ask, search, uploads, documents, tables, sessions, lineage, graph, keys, health):
         app.include_router(module.router)
+    problems.describe(app)
     _add_page(app)
     return app
 

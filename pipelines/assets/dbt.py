@@ -155,7 +155,7 @@ def _materialized(
         for source in found
         if (source.dataset_id, source.version_id) in published.sources
     ]
-    metadata = {
+    metadata: dict[str, Any] = {
         **built.metadata,
         "dagster/row_count": table.row_count,
         "dagster/column_schema": dg.TableSchema(columns),

@@ -25,13 +25,13 @@ from pipelines.extraction.units import Unit, split
 if TYPE_CHECKING:
     from spacy.language import Language
 
-EXTRACTOR = "patterns/1"
+EXTRACTOR = "patterns/2"
 """Raise it when the output changes: it is part of the stage's code version."""
 
 _MAX_CONCEPT_WORDS = 4
 # Words, numbers and compounds; a compound alone (`right-side`) is a modifier that lost its noun.
 _CONCEPT = re.compile(r"(?![^\s-]+-[^\s-]+\Z)\w[\w '’/.\-]*")
-_MAX_CO_OCCURRING = 6
+_MAX_CO_OCCURRING = 10
 _MAX_CO_OCCURRENCE = 400
 """Things and characters: what names more or runs longer is an enumeration, and ties none of its things to another."""
 
@@ -97,10 +97,10 @@ def _add_statements(
         return
     unit, text = sentence.unit, sentence.text
     if unit.lead is None:
-        masked = masked_sentence(text, arguments)
+        masked = masked_sentence(text, arguments, schema)
     else:
         items = [(start - unit.start, end - unit.start) for start, end in unit.items]
-        masked = masked_list(text, arguments, unit.lead - unit.start, items)
+        masked = masked_list(text, arguments, unit.lead - unit.start, items, schema)
     for statement in find_statements(masked, arguments, schema):
         ends = arguments[statement.source], arguments[statement.target]
         source, target = (_add_argument(end, sentence, builder) for end in ends)
@@ -129,7 +129,7 @@ def _arguments(sentence: _Sentence, phrases: Sequence[tuple[int, int]], schema: 
     known = [Argument(e.start - offset, e.end - offset, e.term) for e in sentence.entities]
     arguments = []
     covered = []
-    for start, end in phrases:
+    for start, end in (part for phrase in phrases for part in _without_verbs(sentence.text, *phrase, schema)):
         start = _past_barriers(sentence.text, start, end, schema)
         inside = [a for a in known if a.start < end and start < a.end]
         if not inside:
@@ -172,6 +172,20 @@ def _apart(arguments: Sequence[Argument]) -> list[Argument]:
         if not apart or apart[-1].end <= argument.start:
             apart.append(argument)
     return apart
+
+
+def _without_verbs(text: str, start: int, end: int, schema: GraphSchema) -> Iterator[tuple[int, int]]:
+    """The parts of a phrase before and after verbs that the tagger took for nouns."""
+    for word in re.finditer(r"\w+", text[start:end]):
+        if word.group().lower() in schema.never_nouns:
+            if word.start():
+                yield start, start + len(text[start : start + word.start()].rstrip())
+            rest = start + word.end()
+            rest += len(text[rest:end]) - len(text[rest:end].lstrip())
+            if rest < end:
+                yield from _without_verbs(text, rest, end, schema)
+            return
+    yield start, end
 
 
 def _past_barriers(text: str, start: int, end: int, schema: GraphSchema) -> int:

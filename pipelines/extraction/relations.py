@@ -74,11 +74,15 @@ def _fold_lists(masked: str, arguments: Sequence[Argument]) -> str:
     return _RELATIVE.sub(r"\1 ", _QUALIFIER.sub(unqualified, masked))
 
 
-def masked_sentence(text: str, arguments: Sequence[Argument]) -> str:
-    return _fold_lists(mask(text, [(a.start, a.end) for a in arguments]), arguments)
+def masked_sentence(text: str, arguments: Sequence[Argument], schema: GraphSchema) -> str:
+    """As patterns read it; a subject of two verbs stands before each (`<0> causes <1> and <0> prevents <2>`)."""
+    masked = _fold_lists(mask(text, [(a.start, a.end) for a in arguments]), arguments)
+    return schema.second_predicate.sub(r"\g<subject> \g<first>\g<subject> \g<second>", masked)
 
 
-def masked_list(text: str, arguments: Sequence[Argument], lead: int, items: Sequence[tuple[int, int]]) -> str:
+def masked_list(
+    text: str, arguments: Sequence[Argument], lead: int, items: Sequence[tuple[int, int]], schema: GraphSchema
+) -> str:
     """The lead-in, then one placeholder for the argument that opens each item."""
     in_lead = [a for a in arguments if a.end <= lead]
     opening = []
@@ -88,7 +92,7 @@ def masked_list(text: str, arguments: Sequence[Argument], lead: int, items: Sequ
                 if len(text[start : argument.start].split()) <= 1:
                     opening.append(str(i))
                 break
-    head = masked_sentence(text[:lead], in_lead).rstrip(" :")
+    head = masked_sentence(text[:lead], in_lead, schema).rstrip(" :")
     return f"{head} : <{','.join(opening)}> . " if opening else head + " "
 
 

@@ -169,7 +169,7 @@ def _file_name(args: tuple[Any, ...]) -> str:
 
 
 def _stop(pool: ProcessPool) -> None:
-    pool.stop()  # type: ignore[no-untyped-call]
+    pool.stop()
     pool.join()
 
 

@@ -8,6 +8,7 @@ import dagster as dg
 from foundation.errors import Unavailable
 from foundation.registry import claims
 from foundation.registry.database import transaction
+from foundation.settings import get_settings
 from pipelines.assets.raw_files import TRIGGER_TAG
 from pipelines.jobs import ingest_job, reconcile_job
 from pipelines.reconcile import differs, signature
@@ -49,7 +50,7 @@ def uploads(context: dg.SensorEvaluationContext, stores: StoresResource) -> Iter
 
 @dg.sensor(
     job=reconcile_job,
-    minimum_interval_seconds=5,
+    minimum_interval_seconds=get_settings().ingestion.scan_interval_s,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Starts a reconciling scan when a file of the landing folder appears, changes or goes.",
 )

@@ -18,6 +18,7 @@ from foundation.registry.database import reachable
 from foundation.types import Principal
 from query_service.answer import Answer
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep
+from query_service.api.idempotency import OnceDep
 from query_service.guardrails.input_validation import clean_question
 from query_service.problems import problem_body
 from query_service.prompts.router_prompt import ROUTES
@@ -49,15 +50,19 @@ async def ask(
     request: Request,
     services: ServicesDep,
     principal: PrincipalDep,
+    once: OnceDep,
     accept: Annotated[str, Header()] = "application/json",
 ) -> Any:
     state = _state(asked, services, principal)
     graph = request.app.state.graph
     if "text/event-stream" in accept:
         return EventSourceResponse(_events(graph, state), ping=_KEEP_ALIVE_S)
-    with reachable():
-        result = await graph.ainvoke(state)
-    return result["answer"]
+
+    async def answer() -> Any:
+        with reachable():
+            return (await graph.ainvoke(state))["answer"]
+
+    return await once(asked, answer)
 
 
 def _state(asked: AskRequest, services: Services, principal: Principal) -> QuestionState:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Any
 
@@ -19,6 +21,7 @@ from foundation.registry.documents import get_document
 from foundation.registry.intake import UPLOADS, Arrival, Received, lock_key, register_arrival
 from foundation.types import Principal, Status
 from query_service.api.common import ServicesDep, WriterDep
+from query_service.api.idempotency import OnceDep
 from query_service.api.outcome import outcome_of
 from query_service.api.records import full_record
 from query_service.problems import problem_body
@@ -36,6 +39,7 @@ async def upload(
     background: BackgroundTasks,
     services: ServicesDep,
     principal: WriterDep,
+    once: OnceDep,
     files: list[UploadFile],
     document_type: Annotated[str | None, Form()] = None,
     authority: Annotated[str | None, Form()] = None,
@@ -58,34 +62,61 @@ async def upload(
         "licence": licence,
     }
     entries = parse_acl(acl) if acl else (f"user:{principal.name}",)
-    items: list[dict[str, Any]] = []
-    errors: list[AsklineError] = []
-    days: set[date] = set()
-    for file in files:
+    batch = _Batch(services, principal, entries, card, domain or services.settings.domain)
+
+    async def act() -> dict[str, Any]:
+        for file in files:
+            await asyncio.to_thread(batch.take, file)
+        batch.raise_if_all_refused()
+        for day in sorted(batch.days):
+            if wait:  # the response waits for the run, so the run cannot wait for the response
+                await asyncio.to_thread(_nudge, services, day)
+            else:
+                background.add_task(_nudge, services, day)
+        if wait:
+            await _until_final(services, principal, batch.items, wait)
+        return {"items": [_shown(services, principal, item, request, bool(wait)) for item in batch.items]}
+
+    described = [[file.filename, await asyncio.to_thread(_digest, file)] for file in files] if once.keyed else []
+    return await once([described, card, entries], act)
+
+
+@dataclass
+class _Batch:
+    """The files of one request, each for itself."""
+
+    services: Services
+    principal: Principal
+    acl: tuple[str, ...]
+    card: dict[str, str | None]
+    domain: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[AsklineError] = field(default_factory=list)
+    days: set[date] = field(default_factory=set)
+
+    def take(self, file: UploadFile) -> None:
         try:
-            received = await asyncio.to_thread(
-                _receive, services, principal, file, entries, card, domain or services.settings.domain
-            )
+            received = _receive(self.services, self.principal, file, self.acl, self.card, self.domain)
         except AsklineError as error:
             if error.transient:
                 raise
-            errors.append(error)
-            items.append({"file_name": file.filename, "status": "rejected", "error": problem_body(error)})
-            continue
-        items.append({"received": received})
+            self.errors.append(error)
+            self.items.append({"file_name": file.filename, "status": "rejected", "error": problem_body(error)})
+            return
+        self.items.append({"received": received})
         if received.queued:
-            days.add(received.arrival_day)
-    if errors and len(errors) == len(items):
-        raise errors[0]
-    for day in sorted(days):
-        background.add_task(_nudge, services, day)
-    if wait and days:
-        # The response waits, so the nudge cannot wait for the response.
-        for day in sorted(days):
-            await asyncio.to_thread(_nudge, services, day)
-        background.tasks.clear()
-        await _until_final(services, principal, items, wait)
-    return {"items": [_shown(services, principal, item, request, bool(wait)) for item in items]}
+            self.days.add(received.arrival_day)
+
+    def raise_if_all_refused(self) -> None:
+        if self.errors and len(self.errors) == len(self.items):
+            raise self.errors[0]
+
+
+def _digest(file: UploadFile) -> str:
+    file.file.seek(0)
+    digest = hashlib.file_digest(file.file, "sha256").hexdigest()  # type: ignore[arg-type]  # a spooled file reads alike
+    file.file.seek(0)
+    return digest
 
 
 def _receive(

@@ -9,13 +9,16 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from foundation.media_type import HEAD, check_upload
 from foundation.registry.database import transaction
 from foundation.registry.intake import UPLOADS, Arrival, Received, register_arrival
+from foundation.registry.keys import create_key
 from foundation.settings import DagsterSettings, DatabaseSettings, Settings
 from foundation.stores import Stores
+from query_service.app import create_app
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -84,3 +87,21 @@ def run_job(stores: Stores) -> Iterator[Callable[..., dg.ExecuteInProcessResult]
             )
 
         yield run
+
+
+@pytest.fixture
+def client(settings: Settings, stores: Stores) -> Iterator[TestClient]:
+    """The service over the same stores, as the local principal on loopback."""
+    with TestClient(create_app(settings, stores), base_url="http://127.0.0.1") as made:
+        yield made
+
+
+@pytest.fixture
+def key_of(stores: Stores) -> Callable[..., dict[str, str]]:
+    """Headers of a new API key for a principal."""
+
+    def make(name: str, groups: tuple[str, ...] = (), scopes: tuple[str, ...] = ("read", "write")) -> dict[str, str]:
+        with transaction(stores.engine) as connection:
+            return {"Authorization": f"Bearer {create_key(connection, name, groups, scopes)[1]}"}
+
+    return make

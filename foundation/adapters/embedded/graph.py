@@ -343,20 +343,22 @@ def _read_nodes(
     statement = select(nodes).where(_among(nodes.c.node_id, node_ids))
     rows = connection.execute(statement if known_visible else statement.where(_visible(principal))).all()
     found = {row.node_id: row for row in rows}
-    aliases: dict[str, dict[str, str]] = {}
+    aliases: dict[str, list[str]] = {}
+    one = node_aliases.c.node_id, node_aliases.c.alias
     for row in connection.execute(
-        select(node_aliases.c.node_id, node_aliases.c.alias, node_aliases.c.surface)
+        select(*one, node_aliases.c.surface)
+        .distinct(*one)
         .where(_among(node_aliases.c.node_id, found), visible_version(node_aliases.c.version_id, principal))
-        .order_by(node_aliases.c.alias, node_aliases.c.surface)
+        .order_by(*one, node_aliases.c.surface)
     ):
-        aliases.setdefault(row.node_id, {}).setdefault(row.alias, row.surface)
+        aliases.setdefault(row.node_id, []).append(row.surface)
     return [
         Node(
             row.node_id,
             row.type,
             row.name,
             row.external_id,
-            tuple(surface for surface in aliases.get(row.node_id, {}).values() if surface != row.name),
+            tuple(surface for surface in aliases.get(row.node_id, ()) if surface != row.name),
         )
         for row in (found[i] for i in dict.fromkeys(node_ids) if i in found)
     ]
@@ -377,10 +379,13 @@ def _edges_at(
         select(edges).where(_among(edges.c.target_id, node_ids), of_type),
     ).subquery()
     c = near.c
+    # Read edge by edge through the index (`offset` holds the planner to it, which would read every mention there is),
+    # then checked by version.
+    held = select(mentions.c.version_id).where(mentions.c.edge_id == c.edge_id).offset(0).lateral()
     statement = (
         select(c.edge_id, c.source_id, c.target_id, c.type)
-        .join(mentions, mentions.c.edge_id == c.edge_id)
-        .where(visible_version(mentions.c.version_id, principal), ~_among(c.edge_id, but))
+        .join(held, literal(True))
+        .where(visible_version(held.c.version_id, principal), ~_among(c.edge_id, but))
         .group_by(c.edge_id, c.source_id, c.target_id, c.type)
         .order_by(func.count().desc(), c.edge_id)
         .limit(limit)

@@ -1,0 +1,74 @@
+"""`Idempotency-Key`: the same request sent twice with one key acts once and is answered alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+from fastapi.encoders import jsonable_encoder
+from starlette.concurrency import run_in_threadpool
+
+from foundation.errors import Conflict
+from foundation.registry import idempotency as registry
+from foundation.registry.database import transaction
+from foundation.types import Principal
+from query_service.api.common import PrincipalDep, ServicesDep
+from query_service.services import Services
+
+Key = Annotated[str | None, Header(max_length=200, description="Makes a repeated request act once")]
+
+
+class Once:
+    """Runs an action once for the key of this request; without a key it just runs it."""
+
+    def __init__(self, services: Services, principal: Principal, route: str, key: str | None) -> None:
+        self._services, self._principal, self._route, self._key = services, principal, route, key
+
+    @property
+    def keyed(self) -> bool:
+        return self._key is not None
+
+    async def __call__(self, request_body: Any, act: Callable[[], Awaitable[Any]]) -> Any:
+        """What `act` gives, or gave the first time. IdempotencyMismatch for another body, Conflict while it runs."""
+        if self._key is None:
+            return await act()
+        described = json.dumps([self._route, jsonable_encoder(request_body)], sort_keys=True)
+        digest = hashlib.sha256(described.encode()).hexdigest()
+        known = await run_in_threadpool(self._begin, digest)
+        if known is not None:
+            return known
+        try:
+            result = await act()
+        except BaseException:
+            await run_in_threadpool(self._forget)
+            raise
+        await run_in_threadpool(self._finish, jsonable_encoder(result))
+        return result
+
+    def _begin(self, digest: str) -> Any:
+        assert self._key is not None
+        with transaction(self._services.stores.engine) as connection:
+            state = registry.begin(connection, self._principal.name, self._key, digest)
+        if state.running:
+            raise Conflict("A request with this Idempotency-Key is under way.", fix="Send it again in a moment.")
+        return state.body
+
+    def _finish(self, body: Any) -> None:
+        assert self._key is not None
+        with transaction(self._services.stores.engine) as connection:
+            registry.finish(connection, self._principal.name, self._key, body)
+
+    def _forget(self) -> None:
+        assert self._key is not None
+        with transaction(self._services.stores.engine) as connection:
+            registry.forget(connection, self._principal.name, self._key)
+
+
+def once(request: Request, services: ServicesDep, principal: PrincipalDep, idempotency_key: Key = None) -> Once:
+    return Once(services, principal, f"{request.method} {request.url.path}", idempotency_key)
+
+
+OnceDep = Annotated[Once, Depends(once)]
