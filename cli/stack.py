@@ -133,6 +133,7 @@ class Stack:
         env = {
             **os.environ,
             "ASKLINE_DATA_DIR": str(self.folder),
+            "ASKLINE_LANDING_DIR": str(self.settings.landing_folder),
             "ASKLINE_SERVICE__PORT": str(service_port),
             "ASKLINE_SERVICE__PUBLIC_URL": self.settings.service.public_url or self.addresses.service_url,
             "ASKLINE_DAGSTER__URL": self.addresses.dagster_url,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foundation.errors import TooLarge
@@ -26,27 +27,31 @@ class BodyLimit:
         if declared.isdigit() and int(declared) > self._limit:
             await problem(self._error())(scope, receive, send)
             return
-        seen, started = 0, False
+        seen, over, started = 0, False, False
 
         async def counted() -> Message:
-            nonlocal seen
+            nonlocal seen, over
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._limit:
-                raise self._error()
+                over = True
+                return {"type": "http.disconnect"}  # to the application the sender has gone away
             return message
 
         async def noted(message: Message) -> None:
             nonlocal started
-            started = started or message["type"] == "http.response.start"
+            if over and not started:
+                return  # what it makes of the cut body is not the answer
+            started = True
             await send(message)
 
         try:
             await self._app(scope, counted, noted)
-        except TooLarge as error:
-            if started:
+        except ClientDisconnect:
+            if not over:
                 raise
-            await problem(error)(scope, receive, send)
+        if over and not started:
+            await problem(self._error())(scope, receive, send)
 
     def _error(self) -> TooLarge:
         return TooLarge(

@@ -17,7 +17,7 @@ from foundation.media_type import HEAD, check_upload
 from foundation.names import safe_name
 from foundation.registry.claims import ask_for_run
 from foundation.registry.database import transaction
-from foundation.registry.documents import get_document
+from foundation.registry.documents import received_document
 from foundation.registry.intake import UPLOADS, Arrival, Received, lock_key, register_arrival
 from foundation.types import Principal, Status
 from query_service.api.common import ServicesDep, WriterDep
@@ -74,8 +74,8 @@ async def upload(
             else:
                 background.add_task(_nudge, services, day)
         if wait:
-            await _until_final(services, principal, batch.items, wait)
-        return {"items": [_shown(services, principal, item, request, bool(wait)) for item in batch.items]}
+            await _until_final(services, batch.items, wait)
+        return {"items": [_shown(services, item, request, bool(wait)) for item in batch.items]}
 
     described = [[file.filename, await asyncio.to_thread(_digest, file)] for file in files] if once.keyed else []
     return await once([described, card, entries], act)
@@ -168,26 +168,24 @@ def _nudge(services: Services, day: date) -> None:
         services.nudge.ingest(day)
 
 
-async def _until_final(services: Services, principal: Principal, items: list[dict[str, Any]], seconds: float) -> None:
+async def _until_final(services: Services, items: list[dict[str, Any]], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     ids = [item["received"].document_id for item in items if "received" in item]
 
     def open_() -> bool:
         with transaction(services.stores.engine) as connection:
-            return any(get_document(connection, principal, i)["status"] not in _FINAL for i in ids)
+            return any(received_document(connection, i)["status"] not in _FINAL for i in ids)
 
     while time.monotonic() < deadline and await asyncio.to_thread(open_):
         await asyncio.sleep(0.2)
 
 
-def _shown(
-    services: Services, principal: Principal, item: dict[str, Any], request: Request, waited: bool
-) -> dict[str, Any]:
+def _shown(services: Services, item: dict[str, Any], request: Request, waited: bool) -> dict[str, Any]:
     if "received" not in item:
         return item
     received: Received = item["received"]
     with transaction(services.stores.engine) as connection:
-        row = get_document(connection, principal, received.document_id)
+        row = received_document(connection, received.document_id)
         shown = full_record(connection, row, request).model_dump(mode="json")
         shown["duplicate_of"] = received.duplicate_of
         if waited:

@@ -13,8 +13,9 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _ABOUT = re.compile(r"^(?:and|what about|how about|and what about|and how about)\b[\s,]*(?:for|in|of)?\s*", re.I)
 _PRONOUN = re.compile(r"\b(it|its|they|them|their|this|that|these|those|he|she|his|her)\b", re.I)
 _NAMED = re.compile(r"\b[A-Z][\w-]{2,}|\b\w*\d\w*\b|\"[^\"]+\"")
+# The noun phrase that ends the question, behind its last preposition or verb.
 _SUBJECT = re.compile(
-    r"\b(?:of|for|about|with|on|does|do|is|are|was|were)\s+((?:the\s+|an?\s+)?[\w-]+(?:\s+[\w-]+){0,4})\??\s*$", re.I
+    r"^.*\b(?:of|for|about|with|on|does|do|is|are|was|were)\s+((?:the\s+|an?\s+)?[\w-]+(?:\s+[\w-]+){0,4})\??\s*$", re.I
 )
 
 

@@ -259,7 +259,7 @@ def test_a_failed_document_can_be_tried_again(client: TestClient, run_job: RunJo
 
 
 def test_a_follow_up_is_asked_as_a_question_of_its_own(client: TestClient, run_job: RunJob) -> None:
-    put(client, "visits.csv", b"visit,year,cost\n1,2021,10\n2,2022,20\n3,2022,30\n")
+    put(client, "visits.csv", b"visit,day,cost\n1,2021-03-01,10\n2,2022-04-02,20\n3,2022-05-03,30\n")
     run_job("ingest", scope="pending")
     first = client.post("/ask", json={"question": "What is the total cost of visits in 2021?"}).json()
     assert "10" in first["text"], first

@@ -1,0 +1,21 @@
+"""The embedded server: started once, found again, stopped, started again."""
+
+from pathlib import Path
+
+import psycopg
+
+from foundation.adapters.embedded import postgres
+
+
+def test_the_server_starts_again_in_the_process_that_stopped_it(tmp_path: Path) -> None:
+    folder = tmp_path / "pg"
+    url = postgres.start(folder)
+    try:
+        assert postgres.start(folder) == url == postgres.running_url(folder)
+        postgres.stop(folder)
+        assert postgres.running_url(folder) is None
+        assert postgres.running_pid(folder) is None
+        with psycopg.connect(postgres.start(folder)) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+    finally:
+        postgres.stop(folder)
