@@ -18,7 +18,8 @@ from foundation.sentences import split_sentences
 from foundation.types import Chunk, Element, ParsedDocument
 
 TARGET_TOKENS = 220
-"""Measured on SciFact and long PDFs: bench/embedding.py."""
+"""From 110 to 330 tokens retrieval differs by no more than noise (nDCG@10: SciFact .862 to .867, MedQuAD .835 to .858;
+bench/embedding.py), so this is what reads well as one passage and leaves room for eight in a prompt."""
 OVERLAP_SENTENCES = 1
 
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP]
