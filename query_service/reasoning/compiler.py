@@ -172,8 +172,12 @@ class _Compiler:
         if item.column is None:
             raise InvalidInput(f"{item.function}: a column is needed.")
         value = self.value(item.column, self.query.computed)
-        if item.function in {"sum", "avg", "median"} and value.type not in _NUMERIC:
+        if item.function in {"sum", "avg", "median", "ratio"} and value.type not in _NUMERIC:
             raise InvalidInput(f"{item.function}: {item.column} is {value.type}; a number is needed.")
+        if item.function == "ratio":
+            if item.per is None:
+                raise InvalidInput("ratio: `per` must name the column to divide by.")
+            return expressions.ratio(value.node, self.value(item.per, self.query.computed).node)
         return expressions.aggregate(item.function, value.node, self.dialect)
 
     def statement(self) -> CompiledQuery:
@@ -227,7 +231,7 @@ class _Compiler:
                 table = exp.table_(join.right.partition(".")[0], quoted=True)
                 explicit.append((table, exp.EQ(this=left, expression=right), "inner"))
             return explicit
-        measures = [m.column for m in self.query.measures if m.column]
+        measures = [c for m in self.query.measures for c in (m.column, m.per) if c]
         references = [*self.query.select, *measures, *(d.column for d in self.query.dimensions)]
         references += [f.column for f in self.query.filters] + [f.column for m in self.query.measures for f in m.where]
         references += [o.by for o in self.query.order_by]

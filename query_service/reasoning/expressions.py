@@ -147,6 +147,11 @@ def share(holds: exp.Expression, what: exp.Expression | None) -> exp.Expression:
     return _ratio(part, exp.Count(this=exp.Distinct(expressions=[what.copy()])), "100.0")
 
 
+def ratio(part: exp.Expression, whole: exp.Expression) -> exp.Expression:
+    """Sum by sum, in double; null where the whole is 0."""
+    return _ratio(exp.Sum(this=part), exp.Sum(this=whole), "1.0")
+
+
 def _ratio(part: exp.Expression, whole: exp.Expression, factor: str) -> exp.Expression:
     scaled = exp.Mul(this=exp.cast(exp.Literal.number(factor), "double"), expression=part)
     return exp.Div(

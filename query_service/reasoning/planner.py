@@ -1,6 +1,7 @@
 """A question about tables → a semantic query, by rules. What the rules do not wholly understand they decline.
 
-Steps: words → tags (planner_tags), groups and what is asked for (planner_heads), which rows (planner_constraints).
+Steps, for each set of tables that are tied to each other (planner_scopes): words → tags (planner_tags), groups and what
+is asked for (planner_heads), which rows (planner_constraints). Of several readings planner_readings chooses.
 Every word has to find its use on the way; one that does not (an unknown measure, value or condition) ends the attempt,
 because a query that ignores a part of the question gives a wrong answer that looks right.
 """
@@ -9,47 +10,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
-from typing import Literal
+from itertools import pairwise
 
 from foundation.errors import InvalidInput
 from foundation.types import TableInfo
 from query_service.reasoning.compiler import compile
 from query_service.reasoning.planner_constraints import Constraints
-from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
+from query_service.reasoning.planner_context import NOUNS, Ambiguous, Context, Unanswerable
 from query_service.reasoning.planner_groups import dimension
 from query_service.reasoning.planner_heads import head
 from query_service.reasoning.planner_lexicon import FindValues, Lexicon
+from query_service.reasoning.planner_marts import check_totals
+from query_service.reasoning.planner_readings import Declined, Engine, Plan, Reading, choose
+from query_service.reasoning.planner_scopes import scopes
 from query_service.reasoning.planner_tags import Tag, tag
 from query_service.reasoning.planner_terms import Terms
-from query_service.reasoning.planner_words import FRESH
+from query_service.reasoning.planner_words import ASKS, FRESH, PRONOUNS
 from query_service.reasoning.semantic_query import Order, SemanticQuery
 from query_service.reasoning.table_answer import in_words
 
-Engine = Literal["postgres", "warehouse"]
+__all__ = ["MINIMUM", "Declined", "Engine", "Plan", "plan", "understand"]
+
 MINIMUM = 0.6
 """Below this confidence a plan is no answer; bench/text_to_sql.py measures it."""
 _ROUTES: dict[Engine, str] = {"postgres": "sql", "warehouse": "s3"}
 _SILENT = {"stop", "is", "with", "and", "rows", "what", "distinct"}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    query: SemanticQuery
-    engine: Engine
-    route: str
-    confidence: float
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """Why there is no plan, and the words that no table explains."""
-
-    reason: str
-    unknown: tuple[str, ...] = ()
 
 
 def plan(
@@ -77,30 +63,64 @@ def understand(
 ) -> Plan | Declined:
     """As `plan`. `find_values(table, column, text)` returns up to 50 stored values that contain the text, in any case;
     without it only values in the column profiles are known."""
-    if not tables:
-        return Declined("There are no tables to ask.")
-    lexicon = _lexicon(tuple(tables), terms)
-    ctx = Context(tag(question, lexicon, today, find_values), lexicon, today)
-    unknown = tuple(t.text for t in ctx.tags if t.kind == "unknown")
+    readings: list[Reading] = []
+    for lexicon in scopes(tuple(tables), terms):
+        mart = all(t.kind == "mart" for t in lexicon.tables)
+        if mart and any(isinstance(r.result, Plan) for r in readings):
+            # An upload answers. A mart is preferred only for a column's name, which needs no look-up of values.
+            readings.append(_read(question, lexicon, engine_hint, today, None))
+        else:
+            readings.append(_read(question, lexicon, engine_hint, today, find_values))
+    return choose(readings) if readings else Declined("There are no tables to ask.")
+
+
+def _read(
+    question: str, lexicon: Lexicon, engine_hint: Engine | None, today: date, find_values: FindValues | None
+) -> Reading:
+    """The plan over tables that are tied to each other, or why there is none."""
+    tags = tag(question, lexicon, today, find_values)
+    ctx = Context(tags, lexicon, today)
+    unknown = tuple(t.text for t in tags if t.kind == "unknown")
     if unknown:
-        return Declined(f"No table, column or value here is called {_quoted(unknown)}.", unknown)
+        return Reading(
+            lexicon, Declined(f"No table, column or value here is called {_quoted(unknown)}.", unknown), tags
+        )
     try:
+        _one_question(question, tags)
         query = _compose(ctx)
-        compile(query, tables, "duckdb")
+        compile(query, lexicon.tables, "duckdb")
+    except Ambiguous as reason:
+        return Reading(lexicon, Declined(str(reason)), tags, ambiguous=True)
     except Unanswerable as reason:
-        return Declined(str(reason))
+        return Reading(lexicon, Declined(str(reason)), tags)
     except InvalidInput as error:
-        return Declined(error.message)
+        return Reading(lexicon, Declined(error.message), tags)
     if ctx.draft.confidence < MINIMUM:
-        return Declined("The question can be read in several ways. " + " ".join(ctx.draft.notes))
+        several = "The question can be read in several ways. " + " ".join(ctx.draft.notes)
+        return Reading(lexicon, Declined(several), tags, ambiguous=True)
     engine, why = _engine(question, query, lexicon, engine_hint)
     explanation = " ".join([in_words(query), *dict.fromkeys(ctx.draft.notes), why])
-    return Plan(query, engine, _ROUTES[engine], round(ctx.draft.confidence, 3), explanation)
+    return Reading(lexicon, Plan(query, engine, _ROUTES[engine], round(ctx.draft.confidence, 3), explanation), tags)
 
 
-@lru_cache(maxsize=32)
-def _lexicon(tables: tuple[TableInfo, ...], terms: Terms) -> Lexicon:
-    return Lexicon(tables, terms)
+def _one_question(question: str, tags: Sequence[Tag]) -> None:
+    """A second question would be lost in the answer to the first, and a pronoun without its noun asks about nothing.
+
+    “And how often did it occur” is the exception that Constraints knows.
+    """
+    for before, found in pairwise(tags):
+        asks = found.kind in {"count", "rows", "what", "when"} and ASKS.match(found.text) is not None
+        apart = before.kind == "and" or re.search(r"[,;.?]", question[before.until : found.at]) is not None
+        if asks and apart and found.text.casefold() != "how often" and any(_asks(t) for t in tags if t.at < found.at):
+            raise Unanswerable(f"Ask one question at a time: “{question[found.at :].strip()}” is a second one.")
+    for found in tags:
+        loose = found.kind == "stop" and found.text.casefold() in PRONOUNS
+        if loose and not any(t.kind == "value" and t.at < found.at for t in tags):
+            raise Unanswerable(f"It is not clear what “{found.text}” stands for.")
+
+
+def _asks(found: Tag) -> bool:
+    return found.kind in {"count", "rows", "what", "when", "measure"}
 
 
 def _compose(ctx: Context) -> SemanticQuery:
@@ -121,6 +141,7 @@ def _compose(ctx: Context) -> SemanticQuery:
         raise Unanswerable(f"The rules do not know what {_quoted([t.text for t in left])} asks for here.")
     if ctx.draft.select and ctx.draft.dimensions:
         raise Unanswerable("Rows cannot be both listed and grouped.")
+    check_totals(ctx)
     return ctx.draft.query()
 
 
@@ -131,6 +152,8 @@ def _groups(ctx: Context) -> list[Tag]:
     for mark in ctx.open("group"):
         item = ctx.following(mark, {*NOUNS, "grain"}, ("stop",))
         if item is None:
+            # “According to the price list”
+            ctx.use(*[mark] if ctx.following(mark, {"file"}, ("stop",)) else [])
             continue
         if ranked and item.kind == "column" and ctx.open("top"):
             continue

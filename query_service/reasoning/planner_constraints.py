@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from query_service.reasoning.planner_conditions import LINKING, Group
-from query_service.reasoning.planner_context import NOUNS, Unanswerable
+from query_service.reasoning.planner_context import NOUNS, Ambiguous, Unanswerable
 from query_service.reasoning.planner_moments import Moments
 from query_service.reasoning.planner_numbers import Comparison
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.planner_values import Reading, filter_of, read_value
+from query_service.reasoning.planner_words import STOP, stems
 from query_service.reasoning.semantic_query import CountCondition, Filter, Measure, Related
 
 
@@ -17,6 +19,8 @@ class Constraints(Moments):
     def apply(self) -> None:
         ctx = self.ctx
         self._values()
+        for tag in ctx.open("flag"):
+            self._flag(tag)
         for tag in ctx.open("identifier"):
             self._identifier(tag)
         for tag in ctx.open("number"):
@@ -34,8 +38,12 @@ class Constraints(Moments):
         ctx = self.ctx
         readings: list[tuple[Tag, Reading, bool]] = []
         for tag in ctx.open("value"):
+            flag = ctx.flag(tag)
             reading = read_value(ctx, tag)
             negated = self._negated(tag)
+            if negated and flag is not None and flag[1].no is not None:
+                # “Is not required” where a column says so: what is neither, “after 12 visits”, is not meant.
+                reading, negated = replace(reading, values=(flag[1].no,)), False
             ctx.use(tag)
             joiner = ctx.before(tag, skip=("stop", "verb", "with"))
             previous = (
@@ -64,6 +72,18 @@ class Constraints(Moments):
             if clash and ctx.reach(ctx.draft.base, reading.fact) is not None and not negated:
                 raise Unanswerable(f"A row has one {reading.column}, not two.")
             self._place(reading.fact, filter_of(reading), tag, negated)
+
+    def _flag(self, tag: Tag) -> None:
+        """“Require prior authorization”, where a column says for each row whether it is required."""
+        flag = self.ctx.flag(tag)
+        if flag is None:
+            raise Unanswerable(f"It is not clear what “{tag.text}” says here.")
+        column, stored = flag
+        self.ctx.use(tag, column)
+        negated = self._negated(tag)
+        value = stored.no if negated and stored.no is not None else stored.yes
+        item = Filter(column=stored.column, operator="=", values=(value,))
+        self._place(stored.column.partition(".")[0], item, tag, negated and stored.no is None)
 
     def _no_purpose(self, readings: list[tuple[Tag, Reading, bool]]) -> None:
         """“Prescribed X for their Y” ties two events to each other; both being there does not prove it."""
@@ -160,10 +180,11 @@ class Constraints(Moments):
                 reference = ctx.column(tag, base=draft.base)
                 self._place(reference.partition(".")[0], Filter(column=reference, operator="is_null"), tag, False)
                 ctx.use(tag)
-            elif self._explains(tag):
+            elif self._explains(tag) or self._names_rows(tag):
                 ctx.use(tag)
         for often in ctx.open("count"):
-            self._how_often(often)
+            if often.text.casefold() == "how often":
+                self._how_often(often)
         self._whole_row()
         self._one_row()
         related = [
@@ -211,7 +232,8 @@ class Constraints(Moments):
         draft = self.ctx.draft
         fixed = {f.column for f in draft.filters if f.operator == "="}
         if draft.select and set(draft.select) <= fixed:
-            draft.select[:] = [f"{draft.base}.{c.name}" for c in self.ctx.lexicon.by_name[draft.base].columns]
+            whole = [f"{draft.base}.{c.name}" for c in self.ctx.lexicon.by_name[draft.base].columns]
+            draft.select[:] = [*draft.select, *(c for c in whole if c not in draft.select)]
 
     def _one_row(self) -> None:
         """An amount of many rows, without “total” or “average”, is a question that has no one answer."""
@@ -224,7 +246,24 @@ class Constraints(Moments):
         rows = lexicon.by_name[draft.base].row_count
         unique = any(f.operator == "=" and lexicon.column(f.column).distinct == rows for f in draft.filters)
         if len(amounts) == len(draft.select) and amounts and not unique:
-            raise Unanswerable(f"Which {amounts[0].rpartition('.')[2]}: the total, the average, or that of one row?")
+            raise Ambiguous(f"Which {amounts[0].rpartition('.')[2]}: the total, the average, or that of one row?")
+
+    def _names_rows(self, tag: Tag) -> bool:
+        """A noun for what the rows are: “imaging procedures”, whose column procedure names them; “cost of encounters”,
+        which a mart has counted; “after payer coverage”, which the description of the measured column speaks of."""
+        ctx, draft, lexicon = self.ctx, self.ctx.draft, self.ctx.lexicon
+        before = ctx.before(tag, skip=("stop",))
+        own = [c for c in tag.columns if c.startswith(f"{draft.base}.")]
+        if not own or before is None or before.kind == "and" or draft.base in lexicon.entity_of:
+            return False
+        if before.kind == "less":
+            described = [lexicon.column(m.column).description or "" for m in draft.measures if m.column]
+            if not described or not all(set(stems(d)) & set(stems(tag.text)) - STOP for d in described):
+                return False
+            ctx.use(before)
+            return True
+        summed = bool(draft.measures) and all(m.function == "sum" for m in draft.measures)
+        return own[0] in lexicon.label(draft.base) or (summed and own[0] in lexicon.counts)
 
     def _explains(self, tag: Tag) -> bool:
         """A column word beside a condition on that column: “city Boston”, “payer is Medicare”."""

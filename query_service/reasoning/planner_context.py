@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from query_service.reasoning.joins import path
+from query_service.reasoning.joins import name_words, path
+from query_service.reasoning.planner_evidence import Flag, root_of
 from query_service.reasoning.planner_lexicon import Lexicon, squeeze
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.planner_terms import Entity
@@ -17,6 +18,10 @@ NOUNS = {"table", "column"}
 
 class Unanswerable(Exception):
     """Why the rules cannot answer, in words for the user."""
+
+
+class Ambiguous(Unanswerable):
+    """The words are all known, and can be read in several ways."""
 
 
 @dataclass(slots=True)
@@ -105,7 +110,7 @@ class Context:
         first = lexicon.by_name[uploads[0]]
         for name in uploads[1:]:
             if {c.name for c in lexicon.by_name[name].columns} == {c.name for c in first.columns}:
-                raise Unanswerable(f"{first.name} and {name} both hold {what}: name the one that you mean.")
+                raise Ambiguous(f"{first.name} and {name} both hold {what}: name the one that you mean.")
         return uploads[0]
 
     def table_of(self, tag: Tag) -> str | None:
@@ -160,14 +165,29 @@ class Context:
         tables = list(dict.fromkeys(c.partition(".")[0] for c in candidates))
         uploads = [t for t in tables if lexicon.by_name[t].kind == "upload"] or tables
         if len(uploads) > 1:
-            raise Unanswerable(f"“{tag.text}” could be of {', '.join(uploads)}: say which.")
+            raise Ambiguous(f"“{tag.text}” could be of {', '.join(uploads)}: say which.")
         return next(c for c in candidates if c.startswith(f"{uploads[0]}."))
 
+    def flag(self, tag: Tag) -> tuple[Tag, Flag] | None:
+        """The column beside a word such as “requires” that says of each row whether it is so."""
+        root = tag.payload if tag.kind == "flag" else root_of(tag.text.casefold(), self.lexicon.flags)
+        for beside in (self.after(tag, skip=("stop",)), self.before(tag, skip=("stop", "is", "negation"))):
+            if root is None or beside is None or beside.kind != "column":
+                continue
+            if stored := next((f for f in self.lexicon.flags.get(root, ()) if f.column in beside.columns), None):
+                return beside, stored
+        return None
+
     def event_date(self, table: str) -> str:
-        found = self.lexicon.dates(table, "start")
+        found = self.lexicon.dates(table, "start") or self.year(table)
         if not found:
             raise Unanswerable(f"{table} has no date to go by.")
         return found[0]
+
+    def year(self, table: str) -> list[str]:
+        """The column of whole years of a table without dates."""
+        columns = self.lexicon.by_name[table].columns
+        return [f"{table}.{c.name}" for c in columns if name_words(c.name) == ("year",) and c.type == "bigint"]
 
     def labels(self, table: str, base: str) -> list[str]:
         """Columns that show a row of `table` to a reader, with its key where names may repeat."""
@@ -175,7 +195,9 @@ class Context:
         if self.is_patient(table) or not columns:
             entity = self.lexicon.entity_of.get(table)
             key = self.lexicon.key_of(table, entity) if entity else None
-            columns = [*([key] if key else []), *columns]
+            # Names come before a key that only machines read.
+            last = key is not None and self.lexicon.unreadable(key)
+            columns = [*([key] if key and not last else []), *columns, *([key] if key and last else [])]
         if not columns or any(self.reach(base, c.partition(".")[0]) is None for c in columns):
             raise Unanswerable(f"{table} has no column that names its rows.")
         return columns

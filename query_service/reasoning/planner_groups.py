@@ -18,6 +18,8 @@ def dimension(ctx: Context, tag: Tag) -> list[Dimension]:
     base = ctx.draft.base
     if tag.kind == "grain":
         grain: Grain = tag.payload
+        if not ctx.lexicon.dates(base, "start") and grain == "year" and (years := ctx.year(base)):
+            return [Dimension(column=years[0])]
         return [Dimension(column=ctx.event_date(base), grain=grain)]
     if tag.kind == "table":
         table = ctx.pick(tag.tables, tag.text)

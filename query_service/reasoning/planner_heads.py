@@ -10,8 +10,9 @@ import re
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_groups import age_today, alias_of
 from query_service.reasoning.planner_lexicon import NUMERIC
+from query_service.reasoning.planner_marts import average_from_mart, count_from_mart, of_totals
 from query_service.reasoning.planner_ranks import rank
-from query_service.reasoning.planner_rows import moment, rows
+from query_service.reasoning.planner_rows import flagged, moment, rows
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.semantic_query import Computed, Function, Measure
 
@@ -43,6 +44,9 @@ def head(ctx: Context, groups: list[Tag]) -> None:
     ]
     if totals and (not asked or ctx.following(asked[-1], {"column"}, ("stop", "is")) is totals[0]):
         return _sum_of(ctx, totals[0])
+    if not asked and groups and (counted := _grouped_noun(ctx)) is not None:
+        ctx.use(counted)
+        return _count_of(ctx, counted, groups, distinct=False)
     if not asked and (first := _implied(ctx)) is not None:
         asked = [first]
     if asked:
@@ -60,11 +64,21 @@ def _implied(ctx: Context) -> Tag | None:
     return mark
 
 
+def _grouped_noun(ctx: Context) -> Tag | None:
+    """“Emergency encounters per month”: a noun phrase that is grouped is counted."""
+    first = next((t for t in ctx.tags if t.kind != "stop"), None)
+    if first is not None and first.kind == "value":
+        first = ctx.following(first, {"table"}, ("stop", "value"))
+    return first if first is not None and first.kind == "table" and id(first) not in ctx.used else None
+
+
 def _whether(ctx: Context) -> bool:
     """“Does … have …”, “Has … been given …”: the number of patients of whom it is true."""
     first = ctx.tags[0] if ctx.tags else None
     if first is None or not YES_NO.match(first.text) or first.kind not in {"stop", "is", "with"}:
         return False
+    if flagged(ctx, first):
+        return True
     patients = next((t for t in ctx.lexicon.entity_of if ctx.is_patient(t)), None)
     if patients is None:
         raise Unanswerable("No table here holds patients.")
@@ -77,8 +91,7 @@ def _whether(ctx: Context) -> bool:
 
 def _count(ctx: Context, counts: list[Tag], groups: list[Tag]) -> None:
     count = counts[0]
-    # “How many patients have …, and how often …”: the second count is of the events, see Constraints.
-    ctx.use(*[c for c in counts if c is count or c.text.casefold() != "how often"], *ctx.open("rows", "what"))
+    ctx.use(count, *ctx.open("rows", "what"))
     average = [t for t in ctx.open("measure") if t.payload == "avg"]
     ctx.use(*[t for t in ctx.open("measure") if t.payload == "sum"], *average)
     target = ctx.following(count, NOUNS, (*_BETWEEN, "measure", "count"))
@@ -87,7 +100,11 @@ def _count(ctx: Context, counts: list[Tag], groups: list[Tag]) -> None:
     if target is None:
         target = _counted_by_value(ctx, count)
     else:
-        ctx.use(target)
+        # “The count of the number of …”; a count further on asks something else.
+        ctx.use(target, *[c for c in counts if c.at < target.at])
+        both = ctx.following(target, {"and"}, ("stop",))
+        if both is not None and ctx.following(both, {"table"}, ("stop",)) is not None:
+            raise Unanswerable("Ask for one number at a time.")
     if average:
         return _per_distinct(ctx, target, groups)
     _count_of(ctx, target, groups, bool(distinct))
@@ -112,6 +129,8 @@ def _counted_by_value(ctx: Context, count: Tag) -> Tag:
 
 def _count_of(ctx: Context, target: Tag, groups: list[Tag], distinct: bool) -> None:
     draft, entity = ctx.draft, ctx.entity(target)
+    if count_from_mart(ctx, target):
+        return
     if target.kind == "table":
         table = ctx.pick(target.tables, target.text)
         if ctx.is_patient(table) and (event := _event_for_groups(ctx, table, groups)):
@@ -208,9 +227,18 @@ def _aggregate(ctx: Context, measures: list[Tag], groups: list[Tag]) -> bool:
     )
     if column is None:
         return False
+    column = _part_of(ctx, mark, column)
+    if _how_much(mark) and column.kind == "column" and not set(column.columns) & ctx.lexicon.additive:
+        # What has no sum over rows, a price, is shown.
+        ctx.use(mark)
+        rows(ctx, Tag("what", mark.text, mark.at, mark.until), column)
+        return True
     functions: dict[str, Function] = {"avg": "avg", "sum": "sum", "median": "median", "max": "max", "min": "min"}
-    wanted = list(dict.fromkeys(functions[m.payload] for m in measures if m.at < column.at))
-    ctx.use(*measures, *ctx.open("what", "rows"), column)
+    before = [m for m in measures if m.at < column.at]
+    wanted = list(dict.fromkeys(functions[m.payload] for m in before))
+    if len(wanted) < len(before):
+        raise Unanswerable(f"“{' '.join(m.text for m in before)}”: say which one is meant.")
+    ctx.use(*before, *ctx.open("what", "rows"), column)
     if any(g.kind in NOUNS and (e := ctx.entity(g)) and e.name == "patient" for g in groups) and "avg" in wanted:
         raise Unanswerable(
             "An average per patient can be read in two ways: ask for the total per patient, or for the average."
@@ -223,8 +251,27 @@ def _aggregate(ctx: Context, measures: list[Tag], groups: list[Tag]) -> bool:
         if "sum" in wanted and reference not in ctx.lexicon.additive:
             ctx.draft.doubt(0.9, f"{reference} is added up over rows.")
     for function in wanted:
+        if function == "avg" and of_totals(ctx, ctx.draft.base) and average_from_mart(ctx, reference, name):
+            continue
         ctx.draft.measures.append(Measure(function=function, column=reference, alias=alias_of(function, name)))
     return True
+
+
+def _how_much(mark: Tag) -> bool:
+    return mark.text.casefold() == "how much"
+
+
+def _part_of(ctx: Context, mark: Tag, whole: Tag) -> Tag:
+    """“How much of the cost was covered by payers”: what was covered is asked for; the cost says of what."""
+    verb = next((t for t in ctx.tags if t.at > whole.at and t.kind == "is"), None)
+    part = ctx.following(verb, {"column"}, ("stop",)) if verb is not None else None
+    if not _how_much(mark) or whole.kind != "column" or part is None or not set(part.columns) & ctx.lexicon.additive:
+        return whole
+    table = ctx.column(part, NUMERIC).partition(".")[0]
+    if not any(c.startswith(f"{table}.") for c in whole.columns):
+        raise Unanswerable(f"“{part.text}” is no part of “{whole.text}” in these tables.")
+    ctx.use(whole)
+    return part
 
 
 def _sum_of(ctx: Context, column: Tag) -> None:

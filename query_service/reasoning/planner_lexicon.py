@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from foundation.types import Column, TableInfo
 from query_service.reasoning.joins import Link, links, name_words, path
+from query_service.reasoning.planner_evidence import Flag, described, flags_of
 from query_service.reasoning.planner_terms import ColumnTerm, Entity, Terms, ValueTerm
 from query_service.reasoning.planner_words import stems
 
@@ -15,7 +16,10 @@ FindValues = Callable[[str, str, str], list[str]]
 NUMERIC = {"bigint", "decimal", "double"}
 TEMPORAL = {"date", "timestamp"}
 _UNITS = {"usd", "eur", "gbp", "min", "minute", "hour", "day", "mg", "kg", "cm", "percent", "pct", "amount"}
+_CURRENCIES, _PRICES = {"usd", "eur", "gbp"}, ("price", "cost", "fee", "amount")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-", re.I)
+_COUNTED = re.compile(r"\s*(?:how many|number of|count of)\b", re.I)
+_DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.I)
 
 
 def squeeze(text: str) -> str:
@@ -57,6 +61,10 @@ class Lexicon:
     meanings: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
     verbs: dict[tuple[str, ...], str] = field(init=False)
     additive: set[str] = field(init=False)
+    counts: set[str] = field(init=False)
+    """Columns of marts that count what their rows stand for; additive too where the counts do not overlap."""
+    flags: dict[str, list[Flag]] = field(init=False)
+    """Root of a participle ("requir") → columns that say whether it is so."""
 
     def __post_init__(self) -> None:
         self.links = links(self.tables)
@@ -71,7 +79,7 @@ class Lexicon:
         ranked = {name: found for name, found in ranked.items() if name not in codes}
         self.entity_of = {name: entity for name, (_, entity) in sorted(ranked.items(), key=lambda i: -i[1][0])}
         self.phrases, self.table_phrases, self.sample_values, self.meanings = {}, {}, {}, {}
-        self.file_phrases, self.additive = {}, set()
+        self.file_phrases, self.additive, self.counts = {}, set(), set()
         self.verbs = {stems(v): e.name for e in self.terms.entities for v in e.verbs}
         vocabulary = self._vocabulary()
         for table in self.tables:
@@ -80,12 +88,18 @@ class Lexicon:
                 self._add_column(table, column, vocabulary)
                 self._add_values(table, column)
         self._add_column_terms()
+        self._add_descriptions()
+        self.flags = flags_of(self.tables)
 
     # -- look-ups -----------------------------------------------------------------------------------------------
 
     def column(self, reference: str) -> Column:
         table, _, name = reference.partition(".")
         return next(c for c in self.by_name[table].columns if c.name == name)
+
+    def unreadable(self, reference: str) -> bool:
+        """Whether the column holds UUIDs."""
+        return any(_UUID.match(s) for s in self.column(reference).samples[:3])
 
     def entity_tables(self, entity: str) -> list[str]:
         return [name for name, found in self.entity_of.items() if found.name == entity]
@@ -131,7 +145,15 @@ class Lexicon:
             role = link.many_table == table and link.score >= 0.7
             if role and link.one_table not in self.entity_of and (found := self._own_label(link.one_table)):
                 return [found]
-        return []
+        return [f"{table}.{c.name}" for c in self.by_name[table].columns if self._names_rows(table, c)][:1]
+
+    def _names_rows(self, table: str, column: Column) -> bool:
+        """Text that differs in every row of a table of no known kind, and is no code: what the row is called."""
+        if table in self.entity_of or column.type != "text" or column.nulls or not column.samples:
+            return False
+        coded = {"id", "code", "key", "number"} & set(name_words(column.name))
+        worded = all(re.search(r"[a-z]{3}", s) and not _UUID.match(s) for s in column.samples)
+        return not coded and worded and column.distinct == self.by_name[table].row_count
 
     def _own_label(self, table: str) -> str | None:
         own = {squeeze(c.name): f"{table}.{c.name}" for c in self.by_name[table].columns}
@@ -189,7 +211,8 @@ class Lexicon:
             return None
         best = max(score for score, _ in ranked)
         winners = {e.name: e for score, e in ranked if score == best}
-        if len(winners) > 1 or (best < 100 and len(words) > best + 2):
+        if len(winners) > 1 or (best < 100 and (len(words) > best + 2 or table.kind == "mart")):
+            # The rows of encounter_costs are no encounters.
             return None
         return best, next(iter(winners.values()))
 
@@ -242,6 +265,8 @@ class Lexicon:
                 self._phrase(form, f"{table.name}.{column.name}")
                 if len(form) > 1 and form[-1] in _UNITS:
                     self._phrase(form[:-1], f"{table.name}.{column.name}")
+                    for word in _PRICES if form[-1] in _CURRENCIES and form[-2] not in _PRICES else ():
+                        self._phrase((*form[:-1], word), f"{table.name}.{column.name}")
                 if len(form) > 2 and form[-1] in {"date", "name"}:
                     self._phrase(form[-2:], f"{table.name}.{column.name}")
 
@@ -253,7 +278,9 @@ class Lexicon:
     def _add_column_terms(self) -> None:
         for term in self.terms.columns:
             for table in self.tables:
-                own = {squeeze(c.name): c for c in table.columns}
+                own = {squeeze(_unitless(c.name)): c for c in table.columns} | {
+                    squeeze(c.name): c for c in table.columns
+                }
                 matched = [own[squeeze(n)] for n in term.names if squeeze(n) in own]
                 if not matched:
                     continue
@@ -264,6 +291,18 @@ class Lexicon:
                     named = [r for r in known if r.startswith(f"{table.name}.")]
                     if not named:
                         known.append(f"{table.name}.{matched[0].name}")
+
+    def _add_descriptions(self) -> None:
+        """What is written down about a column: each of its clauses is a phrase for it, and it may be a count."""
+        for table in self.tables:
+            for column in table.columns:
+                reference, text = f"{table.name}.{column.name}", column.description or ""
+                for form in described(text):
+                    self._phrase(form, reference)
+                if table.kind == "mart" and column.type == "bigint" and _COUNTED.match(text):
+                    self.counts.add(reference)
+                    if not _DISTINCT.search(text):
+                        self.additive.add(reference)
 
     def _mark(self, term: ColumnTerm, table: TableInfo, matched: Sequence[Column]) -> None:
         if term.additive:
@@ -306,6 +345,11 @@ class Lexicon:
 def _bare(value: str) -> str:
     """Without a closing qualifier: "Asthma (disorder)" → "Asthma"."""
     return re.sub(r"\s*\([^()]*\)\s*$", "", value)
+
+
+def _unitless(name: str) -> str:
+    words = name.split("_")
+    return "_".join(words[:-1]) if len(words) > 1 and words[-1] in _UNITS else name
 
 
 def bare_stems(value: str) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ class Moments(Conditions):
 
     def _event_period(self, period: Period) -> None:
         ctx, base = self.ctx, self.ctx.draft.base
-        if not ctx.is_patient(base) and ctx.lexicon.dates(base, "start"):
+        if not ctx.is_patient(base) and (ctx.lexicon.dates(base, "start") or ctx.year(base)):
             table = base
             if self.groups:
                 raise Unanswerable(f"It is not clear whether the time speaks of {base} or of {self.groups[0].table}.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_groups import MANY, age_today
+from query_service.reasoning.planner_lexicon import NUMERIC
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.semantic_query import Order
 
 
-def rows(ctx: Context, asked: Tag) -> None:
+def rows(ctx: Context, asked: Tag, target: Tag | None = None) -> None:
     ctx.use(*ctx.open("rows", "what"), *ctx.open("distinct"))
-    target = ctx.following(
+    target = target or ctx.following(
         asked, {*NOUNS, "age"}, ("stop", "distinct", "value", "is", "active", "rows", "what", "compare", "identifier")
     )
     if target is None:
@@ -79,8 +80,27 @@ def _column_rows(ctx: Context, columns: list[Tag]) -> None:
         draft.select.append(reference)
     draft.distinct = True
     draft.order.append(Order(by=draft.select[0]))
+    numbers = all("." in c and ctx.lexicon.column(c).type in NUMERIC for c in draft.select)
     if ctx.is_patient(draft.base):
         draft.select[:0] = ctx.labels(draft.base, draft.base)
+    elif numbers and draft.base not in ctx.lexicon.entity_of:
+        # Of which row a price is, where more than one may match.
+        draft.select[:0] = ctx.lexicon.label(draft.base)
+
+
+def flagged(ctx: Context, first: Tag) -> bool:
+    """“Is authorization required for …”: the row of what is named, with the column that says so."""
+    for found in ctx.open("value", "flag"):
+        flag = ctx.flag(found)
+        if flag is None or not any(v is not found for v in ctx.open("value")):
+            continue
+        column, stored = flag
+        table = stored.column.partition(".")[0]
+        ctx.use(first, found, column)
+        ctx.draft.base, ctx.draft.distinct = table, True
+        ctx.draft.select.extend([*ctx.lexicon.label(table), stored.column])
+        return True
+    return False
 
 
 def moment(ctx: Context) -> None:

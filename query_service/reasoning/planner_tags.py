@@ -11,6 +11,7 @@ from typing import Any
 
 from query_service.reasoning.joins import singular
 from query_service.reasoning.planner_dates import Period, periods
+from query_service.reasoning.planner_evidence import root_of
 from query_service.reasoning.planner_lexicon import FindValues, Lexicon, ValueHit, bare_stems, searchable
 from query_service.reasoning.planner_numbers import Comparison, comparisons
 from query_service.reasoning.planner_words import MAX_PHRASE, NUMBERS, STOP, Token, phrase, tokens
@@ -41,6 +42,7 @@ class _Tagger:
     def __init__(self, question: str, lexicon: Lexicon, today: date, find_values: FindValues | None) -> None:
         self.question, self.lexicon, self.find_values = question, lexicon, find_values
         self.lookups = 0
+        self.found: dict[tuple[str, str], dict[str, list[str]]] = {}
         self.holding: dict[str, set[tuple[str, str]]] = {}
         compared = comparisons(question)
         taken = [(c.at, c.until) for c in compared]
@@ -98,6 +100,8 @@ class _Tagger:
             return self._tag("column", None, span=span, columns=columns)
         if files := lexicon.file_phrases.get(stemmed):
             return self._tag("file", None, span=span, tables=list(files))
+        if len(span) == 1 and (root := root_of(span[0].text, lexicon.flags)) is not None:
+            return self._tag("flag", root, span=span)
         if (verb := lexicon.verbs.get(words) or lexicon.verbs.get(stemmed)) is not None:
             return self._tag("verb", verb, span=span)
         if len(span) == 1:
@@ -185,17 +189,36 @@ class _Tagger:
     ) -> ValueHit | None:
         column = self.lexicon.column(f"{table}.{name}")
         candidates, complete = list(column.samples), not searchable(column)
-        if not complete and self.find_values is not None and self.lookups < _MAX_LOOKUPS:
-            self.lookups += 1
-            candidates = self.find_values(table, name, text)
-            if not candidates and (shorter := _singular_text(text)) != text:
-                candidates = self.find_values(table, name, shorter)
+        if not complete and self.find_values is not None:
+            candidates, text = self._looked_up(table, name, text)
             complete = len(candidates) < _MANY
         exact = tuple(v for v in candidates if bare_stems(v) == wanted or v.casefold() == text.casefold())
         wider = tuple(v for v in candidates if _holds(bare_stems(v), wanted) or (parts and not complete))
         if not exact and not wider:
             return None
         return ValueHit(table, name, exact, wider or exact, None if complete else text)
+
+    def _looked_up(self, table: str, name: str, text: str) -> tuple[list[str], str]:
+        """Stored values of the column that contain the text, or its singular, and which of the two."""
+        shorter = _singular_text(text)
+        # Values with the plural are among those with a singular that the plural begins with.
+        texts = [shorter] if text.casefold().startswith(shorter.casefold()) else [text, shorter]
+        for item in texts:
+            if values := self._stored(table, name, item.casefold()):
+                return values, item
+        return [], text
+
+    def _stored(self, table: str, name: str, text: str) -> list[str]:
+        known = self.found.setdefault((table, name), {})
+        if text not in known:
+            # All values with one of the words are known: those with more of the text are among them.
+            whole = next((v for t, v in known.items() if t in text and len(v) < _MANY), None)
+            if whole is not None:
+                known[text] = [v for v in whole if text in v.casefold()]
+            elif self.find_values is not None and self.lookups < _MAX_LOOKUPS:
+                self.lookups += 1
+                known[text] = self.find_values(table, name, text)
+        return known.get(text, [])
 
     def _is_patient(self, table: str) -> bool:
         return (entity := self.lexicon.entity_of.get(table)) is not None and entity.name == "patient"

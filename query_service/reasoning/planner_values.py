@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from query_service.reasoning.planner_context import Context, Unanswerable
+from query_service.reasoning.planner_context import Ambiguous, Context, Unanswerable
 from query_service.reasoning.planner_lexicon import ValueHit
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.semantic_query import Filter
@@ -49,7 +49,7 @@ def read_value(ctx: Context, tag: Tag) -> Reading:
     rivals = [s for s in scored[1:] if s[0] == best and (s[1] != fact or s[2].column != hit.column)]
     if rivals:
         if any(r[1] != fact for r in rivals):
-            raise Unanswerable(f"“{tag.text}” could be of {fact} or of {rivals[0][1]}: say which.")
+            raise Ambiguous(f"“{tag.text}” could be of {fact} or of {rivals[0][1]}: say which.")
         ctx.draft.doubt(0.75, f"“{tag.text}” is read as a value of {hit.reference}.")
     for beside in (ctx.before(tag, skip=("stop", "is")), ctx.after(tag, skip=("stop",))):
         if beside is not None and beside.kind == "column" and hit.reference in beside.columns:

@@ -40,6 +40,7 @@ grain month: each month, every month, month, monthly, calendar month, month by m
 grain quarter: each quarter, every quarter, quarter, quarterly
 grain day: each day, every day, day, daily, date
 negation: without, no, not, never, excluding, except, except for, other than, lack, lacks, lacking, with no
+less: after, net of, less, minus
 negation: do not, did not, does not, have not, has not, had not, were not, was not, is not, are not
 negation: that are not, who are not, don't, didn't, doesn't, haven't, hasn't, hadn't, weren't, wasn't, isn't, aren't
 or: or
@@ -67,7 +68,7 @@ with: that has, have had, has had
 is: is, are, was, were, be, been, being, who are, who were, that are, that were, which are, which were
 is: that was, that is, who is, who was
 stop: over all, across all, among all, overall, live in, lives in, living in, lived in, reside in, residing in
-stop: located in
+stop: located in, i need, we need
 stop: at least once, at least one time, in the table, in this table, in the data, in the dataset, in the database
 stop: in the file, in our data, on record, on file, in the records, in our records, in our database, in our system
 stop: in total, there are, are there, were there, across the whole history, in the whole history
@@ -75,11 +76,15 @@ stop: in total, there are, are there, were there, across the whole history, in t
 STOP = frozenset(
     """a an the of in on at for to from that do does did their our we us i me my you your its it there this these those
     all any as please can could tell would will like want find get return calculate compute determine provide see know
-    let need available exist exists existing shown recorded record data dataset database table file entry stored
+    let available exist exists existing shown recorded record data dataset database table file entry stored
     documented noted registered listed given receive get gets got getting during into up s i'd they them he she his her
     him occurred occur happened happen ever report reported identified identify whole entire system among information
     info""".split()
 )
+
+
+PRONOUNS = {"it", "them", "they"}
+"""Words that stand for something said before; alone they ask about nothing."""
 
 
 def _phrases() -> dict[str, tuple[str, str]]:
@@ -93,6 +98,7 @@ def _phrases() -> dict[str, tuple[str, str]]:
 
 _PHRASES = _phrases()
 MAX_PHRASE = max(len(p.split()) for p in _PHRASES)
+ASKS = re.compile(r"(?:how|what|which|who|whose|when|where|list|show)\b", re.IGNORECASE)
 FRESH = re.compile(
     r"\b(?:today|yesterday|right now|now|currently|current|at present|this (?:week|month)|just (?:uploaded|added))\b",
     re.IGNORECASE,

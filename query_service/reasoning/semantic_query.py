@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Scalar = str | int | float | bool
-Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "median", "share", "per_distinct"]
+Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "median", "share", "per_distinct", "ratio"]
 Grain = Literal["day", "month", "quarter", "year"]
 Operator = Literal[
     "=", "!=", "<", "<=", ">", ">=", "in", "not_in", "contains", "starts_with", "is_null", "not_null", "between"
@@ -71,9 +71,10 @@ class Related(_Part):
 class Measure(_Part):
     function: Function = Field(
         description="share: percent of rows (or of distinct values of `column`) that satisfy where and where_related; "
-        "per_distinct: rows per distinct value of `column`"
+        "per_distinct: rows per distinct value of `column`; ratio: sum of `column` by sum of `per`"
     )
     column: str | None = Field(default=None, description="absent for count of rows")
+    per: str | None = Field(default=None, description="ratio only: the column of numbers to divide by")
     alias: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     where: tuple[Filter, ...] = Field(default=(), description="share only")
     where_related: tuple[Related, ...] = Field(default=(), description="share only")

@@ -78,6 +78,9 @@ def _measure_words(measure: Measure, base: str) -> str:
         return f"the percentage of {table} where {part}"
     if measure.function == "per_distinct":
         return f"the average number of {table} for each {_column_words(measure.column or '')}"
+    if measure.function == "ratio":
+        part, whole = _column_words(measure.column or ""), _column_words(measure.per or "")
+        return f"the total of {part} divided by the total of {whole} in {table}"
     if measure.column is None:
         return f"the number of {table}"
     return f"the {_FUNCTIONS[measure.function]} of {_column_words(measure.column)} in {table}"
