@@ -199,7 +199,7 @@ class _Smoke:
 
     def _kill_run(self, document_ids: list[str]) -> bool:
         """kill -9 of the process that works on these documents, once one of them is past its first stages."""
-        code_server = next(child for child in self.stack.children if child.name == "code server")
+        code_server = next(child for child in self.stack.children if child.name == "code server askline")
         assert code_server.process is not None
         server = psutil.Process(code_server.process.pid)
         deadline = time.monotonic() + 60

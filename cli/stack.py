@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +24,8 @@ from foundation.stores import postgres_folder, registry_url
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE_FILE = "up.json"
+CODE_LOCATIONS = {"askline": "pipelines.definitions", "transform": "pipelines.transform.definitions"}
+"""As in workspace.yaml, which plain `dagster dev` reads."""
 _START_TIMEOUT_S = 120
 
 
@@ -114,19 +117,21 @@ class Stack:
         engine.dispose()
 
     def _prepare_dagster(self) -> None:
-        """DAGSTER_HOME in the data folder: this repository's dagster.yaml, and one code server for all to share."""
+        """DAGSTER_HOME in the data folder: this repository's dagster.yaml, and a code server a location for all."""
         home = self.folder / "dagster"
         home.mkdir(exist_ok=True)
         (home / "dagster.yaml").write_bytes((ROOT / "dagster.yaml").read_bytes())
-        location = {"grpc_server": {"socket": str(self._socket), "location_name": "askline"}}
-        (home / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [location]}))
-        self._socket.unlink(missing_ok=True)
+        servers = [
+            {"grpc_server": {"socket": str(self._socket(name)), "location_name": name}} for name in CODE_LOCATIONS
+        ]
+        (home / "workspace.yaml").write_text(yaml.safe_dump({"load_from": servers}))
+        for name in CODE_LOCATIONS:
+            self._socket(name).unlink(missing_ok=True)
 
-    @property
-    def _socket(self) -> Path:
+    def _socket(self, location: str) -> Path:
         """Unix sockets have short names; a deep data folder gets one under the temporary folder."""
-        path = self.folder / "dagster" / "code.sock"
-        return path if len(str(path)) < 100 else Path(f"/tmp/askline-{os.getpid()}.sock")
+        path = self.folder / "dagster" / f"{location}.sock"
+        return path if len(str(path)) < 100 else Path(tempfile.gettempdir()) / f"{location}-{os.getpid()}.sock"
 
     def _make_children(self, service_port: int, dagster_port: int) -> None:
         assert self.addresses is not None
@@ -146,8 +151,11 @@ class Stack:
         workspace = str(self.folder / "dagster" / "workspace.yaml")
         python = sys.executable
         commands = {
-            "code server": [python, "-m", "dagster", "api", "grpc", "--socket", str(self._socket), "-m",
-                            "pipelines.definitions", "--location-name", "askline"],
+            **{
+                f"code server {name}": [python, "-m", "dagster", "api", "grpc", "--socket", str(self._socket(name)),
+                                        "-m", module, "--location-name", name]
+                for name, module in CODE_LOCATIONS.items()
+            },
             "query service": [python, "-m", "query_service.app"],
             "Dagster daemon": [python, "-m", "dagster._daemon", "run", "-w", workspace],
             "Dagster webserver": [python, "-m", "dagster_webserver", "-h", self.settings.dagster.host, "-p",
@@ -187,7 +195,7 @@ def _answers(url: str) -> bool:
         loaded = httpx.post(
             url, json={"query": "{ repositoriesOrError { ... on RepositoryConnection { nodes { id } } } }"}
         )
-        return bool(loaded.json()["data"]["repositoriesOrError"]["nodes"])
+        return len(loaded.json()["data"]["repositoriesOrError"]["nodes"]) == len(CODE_LOCATIONS)
     except (httpx.HTTPError, KeyError, TypeError, ValueError):
         return False
 

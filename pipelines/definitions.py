@@ -1,27 +1,25 @@
-"""The code location: `dagster dev` and `workspace.yaml` load `defs`."""
+"""The ingest's code location. dbt's is `pipelines.transform.definitions`."""
 
 from __future__ import annotations
 
 import dagster as dg
 
 from pipelines.assets import INGEST_ASSETS
-from pipelines.assets.dbt import dbt_models
 from pipelines.checks.ingest import INGEST_CHECKS
-from pipelines.jobs import erase_job, ingest_job, reconcile_job, reindex_job, retention_job, transform_job
-from pipelines.resources import StoresResource
+from pipelines.jobs import erase_job, ingest_job, reconcile_job, reindex_job, retention_job
+from pipelines.resources import STORES
 from pipelines.schedules import nightly_reconcile, nightly_reindex, nightly_retention
-from pipelines.sensors.deletions import deletions, tables_changed
+from pipelines.sensors.deletions import deletions
 from pipelines.sensors.failures import run_cancellations, run_failures
 from pipelines.sensors.uploads import landing_folder, uploads
-from pipelines.transform.dbt_cli import dbt_resource
 
 defs = dg.Definitions(
-    assets=[*INGEST_ASSETS, dbt_models],
+    assets=INGEST_ASSETS,
     asset_checks=INGEST_CHECKS,
-    jobs=[ingest_job, reindex_job, transform_job, erase_job, reconcile_job, retention_job],
-    sensors=[uploads, landing_folder, deletions, tables_changed, run_failures, run_cancellations],
+    jobs=[ingest_job, reindex_job, erase_job, reconcile_job, retention_job],
+    sensors=[uploads, landing_folder, deletions, run_failures, run_cancellations],
     schedules=[nightly_reindex, nightly_reconcile, nightly_retention],
-    resources={"stores": StoresResource(), "dbt": dbt_resource()},
+    resources={"stores": STORES},
     # A process per step costs five times the CPU; a day that needs more hands is sharded over runs.
     executor=dg.in_process_executor,
 )

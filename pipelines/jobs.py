@@ -1,4 +1,4 @@
-"""The jobs: ingest and reindex over the assets of a day, transform (dbt), erase, reconcile, retention."""
+"""The jobs: ingest and reindex over the assets of a day, erase, reconcile, retention."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,6 @@ from foundation.errors import AsklineError
 from foundation.registry.database import transaction
 from foundation.registry.erasures import give_up, open_erasures
 from pipelines.assets import INGEST_ASSETS
-from pipelines.assets.dbt import dbt_models
 from pipelines.erasure import erase
 from pipelines.reconcile import reconcile
 from pipelines.resources import StoresResource
@@ -25,9 +24,6 @@ reindex_job = dg.define_asset_job(
     "reindex",
     selection=_INGEST,
     description="A day again: only what is stale is redone; with the tag askline/force=true everything is.",
-)
-transform_job = dg.define_asset_job(
-    "transform", selection=dg.AssetSelection.assets(dbt_models), description="dbt: staging, marts and their tests."
 )
 
 

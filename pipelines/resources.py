@@ -21,3 +21,6 @@ class StoresResource(ConfigurableResource[None]):
     @property
     def stores(self) -> Stores:
         return process_stores()
+
+
+STORES = StoresResource()

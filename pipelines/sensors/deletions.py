@@ -5,8 +5,7 @@ import dagster as dg
 from foundation.registry.database import transaction
 from foundation.registry.erasures import open_erasures
 from pipelines.assets.raw_files import TRIGGER_TAG
-from pipelines.jobs import erase_job, transform_job
-from pipelines.marts import marts_are_stale, sources_fingerprint
+from pipelines.jobs import erase_job
 from pipelines.resources import StoresResource
 from pipelines.sensors.common import IN_FLIGHT, any_run
 
@@ -26,24 +25,3 @@ def deletions(context: dg.SensorEvaluationContext, stores: StoresResource) -> dg
     if any_run(context.instance, erase_job.name, IN_FLIGHT):
         return dg.SkipReason("An erasure is under way.")
     return dg.RunRequest(tags={TRIGGER_TAG: "deletion", "askline/erasures": str(len(waiting))})
-
-
-@dg.sensor(
-    job=transform_job,
-    minimum_interval_seconds=5,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Starts dbt when the tables that the marts are built from have changed.",
-)
-def tables_changed(context: dg.SensorEvaluationContext, stores: StoresResource) -> dg.RunRequest | dg.SkipReason:
-    at = stores.stores
-    with transaction(at.engine) as connection:
-        stale = marts_are_stale(connection)
-        sources = sources_fingerprint(connection)
-    if not stale:
-        return dg.SkipReason("The marts are up to date.")
-    if sources == context.cursor:
-        return dg.SkipReason("dbt ran over these tables already; a test that fails keeps the marts as they were.")
-    if any_run(context.instance, transform_job.name, IN_FLIGHT):
-        return dg.SkipReason("dbt is running.")
-    context.update_cursor(sources)
-    return dg.RunRequest(tags={TRIGGER_TAG: "tables changed"})

@@ -137,9 +137,12 @@ def test_the_architecture_has_every_node_of_the_question_graph(app: Any) -> None
 
 @pytest.fixture(scope="module")
 def repository() -> Any:
-    from pipelines.definitions import defs
+    import dagster as dg
 
-    return defs.get_repository_def()
+    from pipelines import definitions
+    from pipelines.transform import definitions as transform
+
+    return dg.Definitions.merge(definitions.defs, transform.defs).get_repository_def()
 
 
 @pytest.fixture(scope="module")
