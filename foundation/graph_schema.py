@@ -58,6 +58,7 @@ class GraphSchema(BaseModel):
     meaning_questions: tuple[str, ...] = ()
     abbreviation_questions: tuple[str, ...] = ()
     overview_questions: tuple[str, ...] = ()
+    together_questions: tuple[str, ...] = ()
     type_words: dict[str, tuple[str, ...]] = {}
     """By node type, the words by which a question asks for nodes of that type."""
     lexicon_names: dict[str, str] = {}
@@ -166,6 +167,7 @@ def load_graph_schema(path: Path) -> GraphSchema:
             *schema.meaning_questions,
             *schema.abbreviation_questions,
             *schema.overview_questions,
+            *schema.together_questions,
             *relation.patterns,
             *(q.pattern for q in relation.questions),
             relation.cues,

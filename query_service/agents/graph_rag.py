@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from query_service.answer import GraphView
-from query_service.reasoning.graph_answer import answer_from_graph
+from query_service.reasoning.graph_answer import GraphAnswer, answer_from_graph
 from query_service.services import Services
 from query_service.state import Finding, QuestionState, Span, Statement
 
 _EVIDENCE_EACH = 2
+_WEAKER = 3
 
 
 def run(services: Services, state: QuestionState) -> Finding:
@@ -21,7 +22,7 @@ def run(services: Services, state: QuestionState) -> Finding:
         services.graph_schema,
     )
     if found.status != "answered":
-        return Finding("graph_rag", "empty", why="The knowledge graph holds nothing that answers the question.")
+        return Finding("graph_rag", "empty", why=_why(found))
     statements = [
         Statement(
             statement.text,
@@ -31,3 +32,11 @@ def run(services: Services, state: QuestionState) -> Finding:
     ]
     graph = GraphView(nodes=[asdict(node) for node in found.nodes], edges=[asdict(edge) for edge in found.edges])
     return Finding("graph_rag", "done", statements=statements, listed=len(statements) > 1, graph=graph)
+
+
+def _why(found: GraphAnswer) -> str:
+    """Names what is only mentioned together, so that a reader can ask for that instead."""
+    if not found.weaker:
+        return "The knowledge graph holds nothing that answers the question."
+    pairs = " ".join(statement.text for statement in found.weaker[:_WEAKER])
+    return f"No sentence states the relation that the question asks for. {pairs}"

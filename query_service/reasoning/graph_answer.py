@@ -11,7 +11,7 @@ from typing import Literal
 
 import networkx as nx
 
-from foundation.graph_schema import CO_OCCURS, GraphSchema
+from foundation.graph_schema import CO_OCCURS, IS_A, GraphSchema
 from foundation.lexicon import Lexicon, normalise
 from foundation.ports.graph import GraphStore
 from foundation.types import Edge, Mention, Node, Principal
@@ -37,7 +37,7 @@ class GraphStatement:
 
 @dataclass(slots=True)
 class GraphAnswer:
-    """`weaker`: what is only named together, where nothing states the relation that was asked; never an answer."""
+    """`weaker`: what is only named together, where nothing states the relation that was asked; no answer to that."""
 
     status: Literal["answered", "no_evidence"]
     statements: list[GraphStatement] = field(default_factory=list)
@@ -56,18 +56,22 @@ def answer_from_graph(
         return GraphAnswer("no_evidence")
     named = [entity.node for entity in understood.linked if entity.node is not None]
     if understood.meaning:
-        return _meaning(understood, named[0], store, principal)
+        return _meaning(understood, named[0], store, principal, graph_schema)
     found = _stated(understood, named, store, principal, graph_schema)
-    if not found and (understood.related or (len(named) > 1 and not understood.asked)):
-        found = _related(named, store, principal)
+    if not found and (understood.related or understood.overview or (len(named) > 1 and not understood.asked)):
+        found = _related(understood, named, store, principal, graph_schema)
     if found:
         return _answer(found, named, store, principal, graph_schema)
-    together = _together(named, store, principal)
+    if not understood.asked:
+        return GraphAnswer("no_evidence")
+    together = _together(understood, named, store, principal, graph_schema)
     weaker = _answer(together, named, store, principal, graph_schema).statements if together else []
     return GraphAnswer("no_evidence", weaker=weaker)
 
 
-def _meaning(question: Question, node: Node, store: GraphStore, principal: Principal) -> GraphAnswer:
+def _meaning(
+    question: Question, node: Node, store: GraphStore, principal: Principal, schema: GraphSchema
+) -> GraphAnswer:
     """From the places that define a short form; for another name, from where it is used."""
     mentions = store.evidence(principal, node_ids=[node.node_id], limit=200)
     defining: dict[tuple[str, str], list[Mention]] = {}
@@ -76,16 +80,18 @@ def _meaning(question: Question, node: Node, store: GraphStore, principal: Princ
         if mention.method == "definition" and parts is not None:
             key = " ".join(parts.group(1).split()), parts.group(2)
             defining.setdefault(key, []).append(mention)
-    statements = [
-        GraphStatement(f"{short} stands for {long}.", tuple(found[:_EVIDENCE_EACH]), "stated")
-        for (long, short), found in defining.items()
-    ]
+    # A capital at the start of a sentence is no part of the name.
+    fewest_capitals = sorted(defining, key=lambda names: (sum(c.isupper() for c in names[0]), names))
+    statements = _merged(
+        GraphStatement(f"{short} stands for {long}.", tuple(defining[long, short]), "stated")
+        for long, short in fewest_capitals
+    )
     if not statements:
         asked = normalise(question.linked[0].surface)
         used = [m for m in mentions if normalise(m.surface) == asked]
         if used and asked != normalise(node.name):
             text = f"{question.linked[0].surface} is another name of {node.name}."
-            statements = [GraphStatement(text, tuple(used[:_EVIDENCE_EACH]), "lexicon")]
+            statements = _merged([GraphStatement(_according(node, text, schema), tuple(used), "lexicon")])
     if not statements:
         return GraphAnswer("no_evidence")
     return GraphAnswer("answered", statements[:MAX_STATEMENTS], [node])
@@ -102,14 +108,14 @@ def _stated(
         given = [named[i].node_id for i in asked.entities]
         nodes, edges = store.neighbourhood(principal, given, limit=_RANKING_LIMIT, types=[asked.relation])
         everyone = {node.node_id for node in named}
-        if question.yes_no and len(everyone) > 1:
+        if question.yes_no and len(everyone) > 1 and not question.types:
             # "Does A treat B?": only what ties two of those named.
             edges = [e for e in edges if {e.source_id, e.target_id} <= everyone]
         else:
             edges = [e for e in edges if _other_end(e, asked, set(given)) is not None]
             if question.in_common and len(given) > 1:
                 edges = _shared(edges, asked, given)
-            edges = _of_asked_type(edges, asked, given, {n.node_id: n for n in nodes}, question.masked, schema)
+            edges = _of_asked_type(edges, set(given), question.types, nodes, schema)
         found.update((edge.edge_id, edge) for edge in edges)
     return list(found.values())
 
@@ -133,31 +139,58 @@ def _shared(edges: Sequence[Edge], asked: Asked, given: Sequence[str]) -> list[E
 
 
 def _of_asked_type(
-    edges: list[Edge],
-    asked: Asked,
-    given: Sequence[str],
-    nodes: Mapping[str, Node],
-    masked: str,
-    schema: GraphSchema,
+    edges: Iterable[Edge], given: set[str], types: frozenset[str], nodes: Iterable[Node], schema: GraphSchema
 ) -> list[Edge]:
-    """`Which vaccines prevent …`: only vaccines, where the answer has any."""
-    words = {normalise(word) for word in masked.split()[:4]}
-    types = {type_ for type_ in schema.node_types if type_ in words}
-    narrowed = [e for e in edges if nodes[_other_end(e, asked, set(given)) or e.source_id].type in types]
-    return narrowed or edges
+    """`Which vaccines prevent …` lists vaccines and nothing else: edges whose other end is, or counts as, one."""
+    type_of = {node.node_id: node.type for node in nodes}
+
+    def fits(edge: Edge) -> bool:
+        relation = schema.relations[edge.type]
+        ends = (edge.source_id, relation.source_is), (edge.target_id, relation.target_is)
+        return any(end not in given and (type_of[end] in types or role in types) for end, role in ends)
+
+    return [edge for edge in edges if fits(edge)] if types else list(edges)
 
 
-def _related(named: Sequence[Node], store: GraphStore, principal: Principal) -> list[Edge]:
-    """Of one entity, every stated tie; of several, what ties them: an edge, or a path over one thing between."""
-    ids = [node.node_id for node in named]
-    stated = [e for e in store.neighbourhood(principal, ids, 1, _RANKING_LIMIT)[1] if e.type != CO_OCCURS]
-    if len(ids) == 1:
-        return stated
-    direct = [e for e in stated if {e.source_id, e.target_id} <= set(ids)]
+def _related(
+    question: Question, named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+) -> list[Edge]:
+    """Around one entity, or of a type around several, every tie; of several, what ties them to each other.
+
+    What is only named together counts where the question asks for any tie, and gives way to a stated tie of the pair.
+    """
+    ids = {node.node_id for node in named}
+    nodes, edges = store.neighbourhood(principal, sorted(ids), 1, _RANKING_LIMIT)
+    stated = [e for e in edges if e.type != CO_OCCURS and not (question.together and e.type == IS_A)]
+    tied = {frozenset((e.source_id, e.target_id)) for e in stated}
+    together = [
+        e
+        for e in edges
+        if question.related and e.type == CO_OCCURS and frozenset((e.source_id, e.target_id)) not in tied
+    ]
+    if len(ids) == 1 or question.types:
+        around = _of_asked_type([*stated, *together], ids, question.types, nodes, schema)
+        return _tied_to_all(around, ids) or around
+    direct = [e for e in stated if {e.source_id, e.target_id} <= ids]
     if direct:
         return direct
+    return [*_paths(stated, sorted(ids)), *(e for e in together if {e.source_id, e.target_id} <= ids)]
+
+
+def _tied_to_all(edges: Sequence[Edge], ids: set[str]) -> list[Edge]:
+    """Edges to what has one to each of these nodes."""
+    reached: dict[str, set[str]] = {}
+    for edge in edges:
+        for one, other in ((edge.source_id, edge.target_id), (edge.target_id, edge.source_id)):
+            reached.setdefault(one, set()).add(other)
+    shared = {node_id for node_id, others in reached.items() if ids <= others}
+    return [e for e in edges if {e.source_id, e.target_id} & shared]
+
+
+def _paths(edges: Sequence[Edge], ids: Sequence[str]) -> list[Edge]:
+    """Over one thing between, for each two of these nodes."""
     paths = nx.Graph()
-    for edge in stated:
+    for edge in edges:
         paths.add_edge(edge.source_id, edge.target_id, edge=edge)
     found: dict[str, Edge] = {}
     for one, other in combinations(ids, 2):
@@ -168,10 +201,15 @@ def _related(named: Sequence[Node], store: GraphStore, principal: Principal) -> 
     return list(found.values())
 
 
-def _together(named: Sequence[Node], store: GraphStore, principal: Principal) -> list[Edge]:
+def _together(
+    question: Question, named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+) -> list[Edge]:
+    """What is named together: of several entities, with each other, unless the question asks for a type."""
     ids = {node.node_id for node in named}
-    edges = store.neighbourhood(principal, sorted(ids), limit=_RANKING_LIMIT, types=[CO_OCCURS])[1]
-    return [e for e in edges if len(ids) == 1 or {e.source_id, e.target_id} <= ids]
+    nodes, edges = store.neighbourhood(principal, sorted(ids), limit=_RANKING_LIMIT, types=[CO_OCCURS])
+    if question.types or len(ids) == 1:
+        return _of_asked_type(edges, ids, question.types, nodes, schema)
+    return [e for e in edges if {e.source_id, e.target_id} <= ids]
 
 
 def _answer(
@@ -187,15 +225,15 @@ def _answer(
     for mention in store.evidence(principal, edge_ids=[e.edge_id for e in edges], limit=_EVIDENCE_EACH):
         evidence.setdefault(mention.edge_id or "", []).append(mention)
 
-    def order(edge: Edge) -> tuple[bool, float, int, str]:
+    def order(edge: Edge) -> tuple[int, float, int, str]:
         proof = evidence[edge.edge_id]
-        stated = any(m.method == "pattern" for m in proof)
+        weakness = 2 if edge.type == CO_OCCURS else int(all(m.method == "lexicon" for m in proof))
         score = sum(rank.get(end, 0.0) for end in (edge.source_id, edge.target_id) if end not in ids)
-        return (not stated, -round(score, 9), -len(proof), edge.edge_id)
+        return (weakness, -round(score, 9), -len(proof), edge.edge_id)
 
     # An edge whose evidence went between two reads says nothing any more.
     kept = sorted((e for e in edges if e.edge_id in evidence), key=order)[:MAX_STATEMENTS]
-    statements = [_statement(e, nodes, evidence[e.edge_id], schema) for e in kept]
+    statements = _merged(_statement(e, nodes, evidence[e.edge_id], schema) for e in kept)
     shown = {end for e in kept for end in (e.source_id, e.target_id)}
     return GraphAnswer(
         "answered" if statements else "no_evidence", statements, [n for i, n in nodes.items() if i in shown], kept
@@ -209,13 +247,39 @@ def _statement(
     proof = tuple(sorted(mentions, key=lambda m: m.method != "pattern"))
     text = schema.relations[edge.type].statement.replace("{source}", nodes[edge.source_id].name)
     text = text.replace("{target}", nodes[edge.target_id].name)
-    text = text[:1].upper() + text[1:]
     basis: Basis = "stated"
     if edge.type == CO_OCCURS:
         basis = "co_occurrence"
     elif proof[0].method == "lexicon":
         basis = "lexicon"
-    return GraphStatement(text, proof, basis)
+        text = _according(nodes[edge.source_id], text, schema)
+    return GraphStatement(text[:1].upper() + text[1:], proof, basis)
+
+
+def _according(node: Node, text: str, schema: GraphSchema) -> str:
+    """With the source of the lexicon's knowledge of this node."""
+    source = schema.lexicon_names.get((node.external_id or "").partition(":")[0], "the lexicon")
+    return f"According to {source}, {text}"
+
+
+def _merged(statements: Iterable[GraphStatement]) -> list[GraphStatement]:
+    """Statements that differ in letter case only become the first of them, with everyone's evidence.
+
+    Of the evidence the best of each version comes first, so that two citations are of two versions where they can be.
+    """
+    alike: dict[tuple[str, Basis], list[GraphStatement]] = {}
+    for statement in statements:
+        alike.setdefault((statement.text.casefold(), statement.basis), []).append(statement)
+    merged = []
+    for same in alike.values():
+        seen: Counter[str] = Counter()
+        proof: list[tuple[bool, int, Mention]] = []
+        for mention in (m for statement in same for m in statement.mentions):
+            proof.append((mention.method == "lexicon", seen[mention.version_id], mention))
+            seen[mention.version_id] += 1
+        proof.sort(key=lambda p: p[:2])
+        merged.append(GraphStatement(same[0].text, tuple(p[2] for p in proof[:_EVIDENCE_EACH]), same[0].basis))
+    return merged
 
 
 def _rank(ids: Sequence[str], edges: Sequence[Edge], store: GraphStore, principal: Principal) -> dict[str, float]:

@@ -16,6 +16,15 @@ _MAX_WORDS = 6
 _YES_NO = re.compile(r"\A(is|are|was|were|does|do|did|can|could|may|might|will|would|should|has|have) ")
 _LIST = re.compile(r"<\d+>(?: , <\d+>)* (?:, )?(?:and|or) (?:an? |the )?<\d+>")
 _IN_COMMON = re.compile(r"\b(common|both|share|shared)\b")
+_ARTICLE = re.compile(r"\b(?:an?|the) (?=<\d)")
+# What opens the phrase that a question asks for, what may stand before its `the`, and what ends it.
+_OPENERS = frozenset("which what whose list name show give find any all every".split())
+_BEFORE_THE = _OPENERS | frozenset("is are was were be there me all of other some".split())
+_NOT_BEFORE_NOUN = frozenset(
+    "do does did can could may might will would should has have how why when where who for in with to by between on "
+    "about from than that".split()
+)
+_MAX_BEFORE_NOUN = 6
 # Words that carry a question and name nothing in it.
 _STOP = frozenset(
     "a an and any are as at be by can could do does did for from had has have how i if in is it its may me might my of "
@@ -47,11 +56,16 @@ class Asked:
 class Question:
     linked: tuple[Linked, ...]
     asked: tuple[Asked, ...]
-    masked: str
     meaning: bool
     """Asks for what a name stands for, or for other names."""
     yes_no: bool
     in_common: bool
+    overview: bool
+    """Asks for what is stated of a thing."""
+    together: bool
+    """Asks for what is named beside a thing."""
+    types: frozenset[str]
+    """The node types that it asks for; empty where any will do."""
 
     @property
     def related(self) -> bool:
@@ -63,26 +77,77 @@ def understand(
     question: str, store: GraphStore, principal: Principal, lexicon: Lexicon, schema: GraphSchema
 ) -> Question:
     """Entities by longest match (the lexicon, then aliases in the store), then the relations that its words ask for."""
-    linked = _link(question, store, principal, lexicon, schema)
-    masked = mask(question, [(entity.start, entity.end) for entity in linked])
-    masked = _LIST.sub(lambda m: "<" + ",".join(re.findall(r"<(\d+)>", m.group())) + ">", masked)
+    types, type_words = _asked_types(question, lexicon, schema)
+    linked = [e for e in _link(question, store, principal, lexicon, schema) if (e.start, e.end) not in type_words]
+    masked = _masked(question, linked)
+    asked = tuple(_asked(masked, len(linked), schema))
+    if types and any(a.relation == CO_OCCURS for a in asked):
+        # In `Which drugs are connected to …` the type alone asks for no relation, though `drugs for …` does.
+        for start, end in type_words:
+            question = question[:start] + " " * (end - start) + question[end:]
+        asked = tuple(_asked(_masked(question, linked), len(linked), schema))
     return Question(
         tuple(linked),
-        tuple(_asked(masked, len(linked), schema)),
-        masked,
+        asked,
         _asks_meaning(masked, linked, schema),
         _YES_NO.match(masked) is not None,
         _IN_COMMON.search(masked) is not None,
+        _any_fits(schema.overview_questions, masked, schema),
+        _any_fits(schema.together_questions, masked, schema),
+        types,
     )
+
+
+def _masked(question: str, linked: Sequence[Linked]) -> str:
+    """The question as patterns read it: an entity, or a list of them, is one placeholder without an article."""
+    masked = mask(question, [(entity.start, entity.end) for entity in linked])
+    masked = _LIST.sub(lambda m: "<" + ",".join(re.findall(r"<(\d+)>", m.group())) + ">", masked)
+    return _ARTICLE.sub("", masked)
+
+
+def _any_fits(patterns: Iterable[str], masked: str, schema: GraphSchema) -> bool:
+    return any(schema.compile(pattern).search(masked) for pattern in patterns)
+
+
+def _asked_types(question: str, lexicon: Lexicon, schema: GraphSchema) -> tuple[frozenset[str], list[tuple[int, int]]]:
+    """The node types in the phrase that the question asks for (`Which common drugs and tests …`), and their words.
+
+    `the disease asthma` only says what asthma is, and so does a verb's object (`What relieves the symptom …`).
+    """
+    words, spans = tokens(question)
+    opening = next((i for i, word in enumerate(words) if word in _OPENERS), None)
+    if opening is None:
+        return frozenset(), []
+    by_word = {normalise(word): type_ for type_, own in schema.type_words.items() for word in own}
+    barred = {normalise(word) for word in (*_NOT_BEFORE_NOUN, *schema.barriers)}
+    named = [(m.start, m.end) for m in lexicon.find(question)]
+    found: list[tuple[str, tuple[int, int]]] = []
+    i = opening + 1
+    while i < len(words) and i <= opening + _MAX_BEFORE_NOUN:
+        length = next((n for n in (2, 1) if " ".join(words[i : i + n]) in by_word), 0)
+        if length:
+            place = spans[i][0], spans[min(i + length, len(words)) - 1][1]
+            if found and words[i - 1] not in ("and", "or", ","):
+                found.pop()  # `disease symptoms` are symptoms
+            found.append((by_word[" ".join(words[i : i + length])], place))
+            i += length
+            continue
+        is_entity = any(start <= spans[i][0] < end for start, end in named)
+        is_object = words[i] == "the" and words[i - 1] not in _BEFORE_THE
+        is_over = bool(found) and words[i] not in ("and", "or", ",")
+        if is_entity or is_object or is_over or words[i] in barred:
+            break
+        i += 1
+    if i < len(words) and found and any(start == spans[i][0] for start, _ in named):
+        return frozenset(), []
+    return frozenset(type_ for type_, _ in found), [place for _, place in found]
 
 
 def _asks_meaning(masked: str, linked: Sequence[Linked], schema: GraphSchema) -> bool:
     if len(linked) != 1:
         return False
-    if any(schema.compile(pattern).search(masked) for pattern in schema.meaning_questions):
-        return True
-    return is_abbreviation(linked[0].surface) and any(
-        schema.compile(pattern).search(masked) for pattern in schema.abbreviation_questions
+    return _any_fits(schema.meaning_questions, masked, schema) or (
+        is_abbreviation(linked[0].surface) and _any_fits(schema.abbreviation_questions, masked, schema)
     )
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
     union,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from foundation.access import visible_version
 from foundation.adapters.embedded.graph_input import check_version
@@ -347,7 +347,7 @@ def _read_nodes(
     one = node_aliases.c.node_id, node_aliases.c.alias
     for row in connection.execute(
         select(*one, node_aliases.c.surface)
-        .distinct(*one)
+        .ext(distinct_on(*one))
         .where(_among(node_aliases.c.node_id, found), visible_version(node_aliases.c.version_id, principal))
         .order_by(*one, node_aliases.c.surface)
     ):

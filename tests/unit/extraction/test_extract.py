@@ -79,6 +79,9 @@ def triples(extraction: Extraction, *, weak: bool = False) -> set[Triple]:
         ("Asthma is diagnosed with spirometry.", {("asthma", "diagnosed_by", "spirometry")}),
         ("High blood pressure is a risk factor for stroke.", {("hypertension", "risk_factor_for", "stroke")}),
         ("People with gout should not take aspirin.", {("aspirin", "contraindicated_with", "gout")}),
+        ("Smoking causes asthma and raises the risk of gout.", {("smoking", "causes", "asthma")}),
+        ("Smoking causes asthma and raises the risk of gout.", {("smoking", "risk_factor_for", "gout")}),
+        ("Metformin treats type 2 diabetes.", {("metformin", "treats", "type 2 diabetes mellitus")}),
         ("Gout is a type of arthritis.", {("gout", "is_a", "arthritis")}),
     ],
 )
@@ -96,6 +99,7 @@ def test_a_stated_relation_is_found_with_its_direction(read: Read, text: str, ex
         "There is no evidence that smoking causes gout.",
         "Neither aspirin nor ibuprofen cures influenza.",
         "Does metformin treat asthma?",
+        "Aspirin does not treat asthma and causes no gout.",
         "Lack of insulin causes hyperglycemia.",
         "The herb interferes with drugs used to treat asthma.",
         "Aspirin was studied, but doctors treat asthma with something else.",
@@ -128,6 +132,13 @@ def test_what_is_only_named_together_is_the_weakest_tie_and_yields_to_a_stated_o
     assert triples(read(together)) == set()
     assert {frozenset((s, t)) for s, _, t in triples(read(together), weak=True)} == {frozenset(("metformin", "gout"))}
     assert triples(read("Malaria and fever were studied.", "Fever is a symptom of malaria."), weak=True) == set()
+
+
+def test_a_long_enumeration_ties_none_of_its_things_together(read: Read) -> None:
+    few = "asthma, gout, malaria, COPD, pneumonia, stroke or epilepsy"
+    many = f"{few}, influenza, tuberculosis, hypertension, diabetes mellitus, measles"
+    assert len(triples(read(f"People with {few} come first."), weak=True)) == 21
+    assert triples(read(f"People with {many} come first."), weak=True) == set()
 
 
 def test_hierarchy_comes_from_the_lexicon_to_the_nearest_named_ancestor(read: Read) -> None:

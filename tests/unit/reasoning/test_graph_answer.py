@@ -27,7 +27,9 @@ Fever is a common symptom of malaria. Malaria is diagnosed with a blood test.
 
 The influenza vaccine helps prevent influenza. Hand hygiene helps prevent influenza.
 
-Chronic kidney disease (CKD) is common. Asthma and gout were both discussed at the meeting.
+Chronic kidney disease (CKD) is common. Asthma and gout were both discussed at the meeting. The nurse saw chronic
+kidney disease (CKD) and gave ibuprofen. Ibuprofen, lisinopril and spirometry came up with gout.
+People with gout, asthma, malaria, COPD, pneumonia, stroke or epilepsy come first.
 
 Metformin can cause diarrhea. Asthma is a lung disease. Aspirin is not used to treat malaria.
 """
@@ -96,7 +98,7 @@ def test_relations_are_listed_with_the_sentence_that_states_each(ask: Ask) -> No
 
 def test_a_statement_says_which_way_the_relation_goes(ask: Ask) -> None:
     answer = ask("What is metformin used for?")
-    assert [s.text for s in answer.statements] == ["Metformin is used against type 2 diabetes mellitus."]
+    assert [s.text for s in answer.statements] == ["Metformin treats type 2 diabetes mellitus."]
     assert [m.surface for m in answer.statements[0].mentions] == ["Metformin is used to treat type 2 diabetes."]
     assert answer.statements[0].basis == "stated"
 
@@ -122,7 +124,7 @@ def test_what_is_not_stated_is_no_evidence_rather_than_neighbours(ask: Ask, ques
 
 def test_a_yes_no_question_is_answered_by_the_edge_between_the_two_only(ask: Ask) -> None:
     answer = ask("Does metformin treat type 2 diabetes?")
-    assert [s.text for s in answer.statements] == ["Metformin is used against type 2 diabetes mellitus."]
+    assert [s.text for s in answer.statements] == ["Metformin treats type 2 diabetes mellitus."]
 
 
 def test_what_is_only_named_together_is_offered_as_such_and_is_no_answer(ask: Ask) -> None:
@@ -141,16 +143,76 @@ def test_two_things_are_related_through_a_third(ask: Ask) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which drugs are connected to gout?", {"ibuprofen", "lisinopril"}),
+        ("What are the medicines that are mentioned together with gout?", {"ibuprofen", "lisinopril"}),
+        ("Which drugs and tests are associated with gout?", {"ibuprofen", "lisinopril", "spirometry"}),
+        ("List the tests linked to gout.", {"spirometry"}),
+        ("Are any drugs related to chronic kidney disease?", {"ibuprofen"}),
+        ("Which medications are connected to chronic kidney disease and gout?", {"ibuprofen"}),
+        (
+            "Which conditions are mentioned alongside COPD?",
+            {"gout", "asthma", "malaria", "pneumonia", "stroke", "epilepsy"},
+        ),
+        ("Which diseases are related to type 2 diabetes?", {"kidney disease", "obesity"}),
+        ("Which vaccines are connected to influenza?", {"influenza vaccine"}),
+        ("Which symptoms are associated with influenza?", {"fever", "cough"}),
+    ],
+)
+def test_a_question_for_a_type_lists_that_type_by_any_tie_with_a_span_that_names_both(
+    ask: Ask, lexicon: Lexicon, question: str, expected: set[str]
+) -> None:
+    answer = ask(question)
+    assert answer.status == "answered"
+    names = {node.node_id: node.name for node in answer.nodes}
+    asked = {t for match in lexicon.find(question) for t in match.term_ids}
+    given = {lexicon.terms[term_id].name for term_id in asked}
+    assert set(names.values()) - given == expected - given
+    assert expected <= set(names.values())
+    for statement, edge in zip(answer.statements, answer.edges, strict=True):
+        assert ("mentioned together" in statement.text) == (statement.basis == "co_occurrence")
+        for mention in statement.mentions:
+            assert PUBLIC[mention.start : mention.end] == mention.surface
+            found = {lexicon.terms[t].name for m in lexicon.find(mention.surface) for t in m.term_ids}
+            assert {names[edge.source_id], names[edge.target_id]} <= found
+
+
+def test_of_a_type_nothing_is_listed_where_only_other_types_are_tied(ask: Ask) -> None:
+    for question in ("Which vaccines are connected to gout?", "Which drugs prevent influenza?"):
+        assert ask(question).status == "no_evidence", question
+    weaker = ask("Which drugs cause gout?").weaker
+    assert {s.text for s in weaker} == {
+        "Gout and ibuprofen are mentioned together.",
+        "Gout and lisinopril are mentioned together.",
+    }
+
+
+def test_a_type_that_only_explains_what_a_name_is_narrows_nothing(ask: Ask) -> None:
+    for question in ("What is the drug metformin connected to?", "What is metformin connected to?"):
+        named = {node.name for node in ask(question).nodes}
+        assert {"type 2 diabetes mellitus", "diarrhea"} <= named, question
+
+
+def test_what_only_the_lexicon_says_is_said_to_come_from_there(ask: Ask) -> None:
+    answer = ask("How are kidney disease and chronic kidney disease related?")
+    assert [(s.text, s.basis) for s in answer.statements] == [
+        ("According to the disease ontology, chronic kidney disease is a kind of kidney disease.", "lexicon")
+    ]
+
+
 def test_an_abbreviation_is_explained_by_the_place_that_defines_it(ask: Ask) -> None:
     for question in ("What does CKD stand for?", "What is CKD?", "What is the meaning of CKD?"):
         answer = ask(question)
-        assert [s.text for s in answer.statements] == ["CKD stands for Chronic kidney disease."], question
-        assert answer.statements[0].mentions[0].surface == "Chronic kidney disease (CKD)"
+        assert [s.text for s in answer.statements] == ["CKD stands for chronic kidney disease."], question
+        surfaces = {" ".join(m.surface.split()) for m in answer.statements[0].mentions}
+        assert surfaces == {"Chronic kidney disease (CKD)", "chronic kidney disease (CKD)"}
     assert ask("What does NFP stand for?", ANN).status == "answered"
 
 
 def test_what_another_principal_may_see_leaves_no_trace(ask: Ask) -> None:
-    assert [s.text for s in ask("What treats gout?", ANN).statements] == ["Morphine is used against gout."]
+    assert [s.text for s in ask("What treats gout?", ANN).statements] == ["Morphine treats gout."]
     for question in ("What treats gout?", "What is morphine used for?", "What does NFP stand for?"):
         assert ask(question) == GraphAnswer("no_evidence") or not ask(question).statements, question
         assert "orphine" not in repr(ask(question))
