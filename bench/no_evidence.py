@@ -306,7 +306,7 @@ MEDICAL = ("pubmedqa", "medquad")
 def _figures(rows: Sequence[Row], thresholds: Thresholds, command: str) -> dict[str, dict[str, Any]]:
     figures: dict[str, dict[str, Any]] = {}
 
-    def add(name: str, value: float, unit: str) -> None:
+    def add(name: str, value: Any, unit: str) -> None:
         figures[name] = _figure(float(value), unit, command)
 
     held = [row for row in rows if row.held_out]
