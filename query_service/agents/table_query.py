@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,9 +18,11 @@ from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.table_sentence import table_sentence
 from foundation.types import GuardedSql, QueryResult, TableInfo
+from query_service.agents.stored_values import StoredValues
 from query_service.answer import SqlEntry
 from query_service.reasoning.compiler import compile as compile_query
 from query_service.reasoning.planner import Declined, Engine, Plan, understand
+from query_service.reasoning.planner_lexicon import content_words
 from query_service.reasoning.table_answer import describe
 from query_service.services import Services
 from query_service.state import Finding, QuestionState, Span, Statement
@@ -40,7 +41,7 @@ def understand_tables(
         engine_hint=engine,
         today=datetime.now(UTC).date(),
         terms=services.terms,
-        find_values=cache(partial(_find_values, services.stores, tables)),
+        find_values=_stored_values(services, question, tables),
     )
 
 
@@ -66,22 +67,15 @@ def answer(services: Services, state: QuestionState, route: str) -> Finding:
     )
 
 
-def _find_values(stores: Stores, tables: Sequence[TableInfo], table: str, column: str, text: str) -> list[str]:
-    """Up to 50 stored values of a text column that contain the text; marts are looked up in the warehouse."""
-    info = next(t for t in tables if t.name == table)
-    engine: Engine = "postgres" if info.postgres else "warehouse"
-    field = exp.column(column, quoted=True)
-    pattern = "%" + text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-    found = (
-        exp.select(field)
-        .distinct()
-        .from_(exp.to_table(f'"{table}"'))
-        .where(exp.Like(this=exp.Lower(this=field.copy()), expression=exp.Literal.string(pattern)))
-        .limit(50)
-    )
-    statement = found.sql(dialect="postgres" if engine == "postgres" else stores.warehouse.dialect)
-    result = execute(stores, guarded(stores, statement, engine, tables), engine, tables)
-    return [str(row[0]) for row in result.rows if row[0] is not None]
+def _stored_values(services: Services, question: str, tables: Sequence[TableInfo]) -> StoredValues:
+    stores = services.stores
+
+    def run(query: exp.Query, postgres: bool) -> QueryResult:
+        engine: Engine = "postgres" if postgres else "warehouse"
+        statement = query.sql(dialect="postgres" if postgres else stores.warehouse.dialect)
+        return execute(stores, guarded(stores, statement, engine, tables), engine, tables)
+
+    return StoredValues(tables, run, stores.settings.query.row_limit, content_words(question, services.terms))
 
 
 def _proof(stores: Stores, used: Sequence[TableInfo], engine: Engine) -> tuple[tuple[Span, ...], list[dict[str, Any]]]:

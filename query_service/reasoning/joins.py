@@ -39,6 +39,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=20_000)
 def name_words(name: str) -> tuple[str, ...]:
     """Singular lower-case words of a table's or column's name, without layer prefixes such as dim_ and stg_."""
     words = [w for w in re.split(r"[^A-Za-z0-9]+", name.casefold()) if w]

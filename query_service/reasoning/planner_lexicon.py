@@ -10,7 +10,7 @@ from foundation.types import Column, TableInfo
 from query_service.reasoning.joins import Link, links, name_words, path
 from query_service.reasoning.planner_evidence import Flag, described, flags_of
 from query_service.reasoning.planner_terms import ColumnTerm, Entity, Terms, ValueTerm
-from query_service.reasoning.planner_words import stems
+from query_service.reasoning.planner_words import STOP, phrase, stems, tokens
 
 FindValues = Callable[[str, str, str], list[str]]
 NUMERIC = {"bigint", "decimal", "double"}
@@ -61,8 +61,12 @@ class Lexicon:
     meanings: dict[tuple[str, ...], list[ValueHit]] = field(init=False)
     verbs: dict[tuple[str, ...], str] = field(init=False)
     additive: set[str] = field(init=False)
+    sample_words: dict[str, set[tuple[str, str]]] = field(init=False)
+    """Word of a value → (table, column), for text columns whose profile shows every value."""
+    entities: dict[tuple[str, ...], Entity] = field(init=False)
     counts: set[str] = field(init=False)
     """Columns of marts that count what their rows stand for; additive too where the counts do not overlap."""
+    _stems: dict[str, tuple[str, ...]] = field(init=False)
     flags: dict[str, list[Flag]] = field(init=False)
     """Root of a participle ("requir") → columns that say whether it is so."""
 
@@ -81,6 +85,10 @@ class Lexicon:
         self.phrases, self.table_phrases, self.sample_values, self.meanings = {}, {}, {}, {}
         self.file_phrases, self.additive, self.counts = {}, set(), set()
         self.verbs = {stems(v): e.name for e in self.terms.entities for v in e.verbs}
+        self.sample_words, self.entities, self._stems = {}, {}, {}
+        for entity in self.terms.entities:
+            for words in entity.words:
+                self.entities.setdefault(stems(words), entity)
         vocabulary = self._vocabulary()
         for table in self.tables:
             self._add_table(table)
@@ -104,8 +112,9 @@ class Lexicon:
     def entity_tables(self, entity: str) -> list[str]:
         return [name for name, found in self.entity_of.items() if found.name == entity]
 
-    def entity_by_words(self, words: tuple[str, ...]) -> Entity | None:
-        return next((e for e in self.terms.entities if any(stems(w) == words for w in e.words)), None)
+    def bare_stems(self, value: str) -> tuple[str, ...]:
+        """Stems of a value without its closing qualifier; worked out once for the values of profiles."""
+        return self._stems[value] if value in self._stems else stems(_bare(value))
 
     def entity_keys(self, entity: Entity) -> list[str]:
         """Columns of other tables that point at a thing of this kind."""
@@ -329,7 +338,11 @@ class Lexicon:
                         self._add_meaning(stems(words), ValueHit(table.name, column.name, values), term)
         if column.type != "text":
             return
+        complete = not searchable(column)
         for sample in column.samples:
+            self._stems[sample] = stems(_bare(sample))
+            for word in self._stems[sample] if complete else ():
+                self.sample_words.setdefault(word, set()).add((table.name, column.name))
             if _UUID.match(sample) or (len(sample) < 3 and coded) or sample.isdigit():
                 continue
             for form in {stems(sample), stems(_bare(sample))}:
@@ -352,10 +365,6 @@ def _unitless(name: str) -> str:
     return "_".join(words[:-1]) if len(words) > 1 and words[-1] in _UNITS else name
 
 
-def bare_stems(value: str) -> tuple[str, ...]:
-    return stems(_bare(value))
-
-
 def singular_of(word: str) -> str:
     return name_words(word)[0] if word else word
 
@@ -366,6 +375,14 @@ def _segment(word: str, vocabulary: set[str]) -> tuple[str, ...] | None:
         if word[:cut] in vocabulary and word[cut:] in vocabulary:
             return word[:cut], word[cut:]
     return None
+
+
+def content_words(question: str, terms: Terms) -> list[str]:
+    """The words of a question that only a stored value may explain, cut to what their plural and singular share."""
+    named = {w for e in terms.entities for words in (*e.words, *e.verbs, *e.weak_verbs) for w in stems(words)}
+    found = [t for t in tokens(question) if len(t.text) > 2 and not t.text[0].isdigit() and t.stem not in named]
+    found = [t for t in found if t.text not in STOP and phrase((t.text,)) is None]
+    return [t.stem if t.text.startswith(t.stem) else t.text[:-3] for t in found]
 
 
 def searchable(column: Column) -> bool:

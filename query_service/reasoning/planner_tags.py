@@ -12,7 +12,7 @@ from typing import Any
 from query_service.reasoning.joins import singular
 from query_service.reasoning.planner_dates import Period, periods
 from query_service.reasoning.planner_evidence import root_of
-from query_service.reasoning.planner_lexicon import FindValues, Lexicon, ValueHit, bare_stems, searchable
+from query_service.reasoning.planner_lexicon import FindValues, Lexicon, ValueHit, searchable
 from query_service.reasoning.planner_numbers import Comparison, comparisons
 from query_service.reasoning.planner_words import MAX_PHRASE, NUMBERS, STOP, Token, phrase, tokens
 
@@ -89,7 +89,7 @@ class _Tagger:
         hits = [*lexicon.meanings.get(stemmed, []), *lexicon.sample_values.get(stemmed, [])]
         if english is not None:
             return self._tag(*english, span=span, columns=columns)
-        entity = lexicon.entity_by_words(stemmed)
+        entity = lexicon.entities.get(stemmed)
         if tables or (
             entity is not None and (columns := list(dict.fromkeys([*columns, *lexicon.entity_keys(entity)])))
         ):
@@ -175,11 +175,11 @@ class _Tagger:
 
     def _columns_with(self, token: Token) -> set[tuple[str, str]]:
         if token.stem not in self.holding:
-            self.holding[token.stem] = {
+            self.holding[token.stem] = self.lexicon.sample_words.get(token.stem, set()) | {
                 (table.name, column.name)
                 for table in self.lexicon.tables
                 for column in table.columns
-                if column.type == "text"
+                if searchable(column)
                 and self._in_column(table.name, column.name, (token.stem,), token.text, parts=True)
             }
         return self.holding[token.stem]
@@ -192,8 +192,8 @@ class _Tagger:
         if not complete and self.find_values is not None:
             candidates, text = self._looked_up(table, name, text)
             complete = len(candidates) < _MANY
-        exact = tuple(v for v in candidates if bare_stems(v) == wanted or v.casefold() == text.casefold())
-        wider = tuple(v for v in candidates if _holds(bare_stems(v), wanted) or (parts and not complete))
+        exact = tuple(v for v in candidates if self.lexicon.bare_stems(v) == wanted or v.casefold() == text.casefold())
+        wider = tuple(v for v in candidates if _holds(self.lexicon.bare_stems(v), wanted) or (parts and not complete))
         if not exact and not wider:
             return None
         return ValueHit(table, name, exact, wider or exact, None if complete else text)

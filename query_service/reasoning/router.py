@@ -106,12 +106,13 @@ class OfflineRouter:
         """The routes to take, best first; at least one. About 5 ms for each clause on one core."""
         chosen: dict[str, RouteChoice] = {}
         for part in clauses(question):
-            for choice in self._choose(part, context or RouteContext()):
+            for choice in self.choose(part, context or RouteContext()):
                 if choice.name not in chosen or choice.score > chosen[choice.name].score:
                     chosen[choice.name] = choice
         return sorted(chosen.values(), key=lambda c: -c.score)
 
-    def _choose(self, text: str, context: RouteContext) -> list[RouteChoice]:
+    def choose(self, text: str, context: RouteContext) -> list[RouteChoice]:
+        """As `route`, for a question that is taken as one."""
         best, *others = self.scores(text, context)
         near = [c for c in others if best.score - c.score <= MARGIN]
         # Both data routes read the same tables: the nearer of the two is enough.
