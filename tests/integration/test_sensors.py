@@ -36,8 +36,6 @@ def look(sensor: Any, instance: dg.DagsterInstance, cursor: str | None = None) -
     context = dg.build_sensor_context(
         instance=instance, cursor=cursor, resources={"stores": STORES}, repository_def=defs.get_repository_def()
     )
-        instance=instance, cursor=cursor, resources={"stores": STORES}, repository_def=defs.get_repository_def()
-    )
     found: dg.SensorExecutionData = sensor.evaluate_tick(context)
     return found
 
