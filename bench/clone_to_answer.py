@@ -6,8 +6,8 @@ Bar: ≤ 6 min. What is committed is cloned (over file://, so the network's shar
 temporary folder; then the steps of `make demo` run one by one: the virtual environment with uv, the packages of the
 lock, the embedding model, and the demo itself until it prints an answer with a citation. pip and uv start with empty
 caches (XDG_CACHE_HOME and UV_CACHE_DIR point to an empty folder), so every package comes from the registry that this
-machine's pip is configured for, and the model from its Maven repository. Postgres, Dagster and the query service take
-the next free ports. `bare` is the download and install alone, ratio = bare / value: its share.
+machine's pip is configured for, and the model from its Maven repository. The query service and Dagster get free ports.
+`bare` is the download and install alone (with the clone), ratio = bare / value: its share.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.common import Results, figure, uninterrupted
+from bench.common import Results, figure, free_ports, uninterrupted
 from cli.stack import ROOT
 from foundation.adapters.embedded import postgres
 
@@ -77,7 +77,7 @@ def _environment(cache: Path) -> dict[str, str]:
         if not name.startswith(("ASKLINE_", "MAKE", "DAGSTER_")) and name not in ("VIRTUAL_ENV", "MFLAGS")
     }
     places = {"XDG_CACHE_HOME": str(cache), "UV_CACHE_DIR": str(cache / "uv"), "PIP_CACHE_DIR": str(cache / "pip")}
-    return {**inherited, **places, "COLUMNS": "160", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    return {**inherited, **places, **free_ports(), "COLUMNS": "160", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def _timed(command: list[str], folder: Path, env: Mapping[str, str]) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -85,6 +86,19 @@ class RunningStack:
             found["Postgres"] = _tree(psutil.Process(server))
         return found
 
+    def check_ports(self) -> None:
+        """Unavailable when what answers at our addresses is not ours: two stacks may find the same port free."""
+        ports = {
+            connection.laddr.port
+            for tree in self.programs().values()
+            for process in tree
+            for connection in process.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        for url in (self.addresses.service_url, self.addresses.dagster_url):
+            if httpx.URL(url).port not in ports:
+                raise Unavailable(f"Another program took the port of {url} meanwhile.", fix="Run the bench again.")
+
     def cpu_seconds(self) -> float:
         """CPU that all programs have used so far; what has ended counts in the process that waited for it."""
         return sum(_cpu_seconds(process) for tree in self.programs().values() for process in tree)
@@ -104,7 +118,7 @@ class RunningStack:
 
 @contextmanager
 def running_stack(folder: Path) -> Iterator[RunningStack]:
-    """Start `askline up` over `folder` as a user would, on the next free ports; stopped in every case."""
+    """Start `askline up` over `folder` as a user would, on free ports; stopped in every case."""
     if get_settings().database.url is not None:
         raise ConfigurationError(
             "ASKLINE_DATABASE__URL is set, and a bench must not write into that database.",
@@ -112,7 +126,8 @@ def running_stack(folder: Path) -> Iterator[RunningStack]:
         )
     settings = get_settings().model_copy(update={"data_dir": folder, "landing_dir": folder / "landing"})
     folder.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, "ASKLINE_DATA_DIR": str(folder), "ASKLINE_LANDING_DIR": str(settings.landing_folder)}
+    folders = {"ASKLINE_DATA_DIR": str(folder), "ASKLINE_LANDING_DIR": str(settings.landing_folder)}
+    env = {**os.environ, **folders, **free_ports()}
     log = folder / "up.log"
     log.unlink(missing_ok=True)
     up = Child("askline up", [sys.executable, "-m", "cli.main", "up", "--json"], env, log, Path(__file__).parents[1])
@@ -131,6 +146,7 @@ def running_stack(folder: Path) -> Iterator[RunningStack]:
         if addresses is None:
             raise Unavailable(f"The stack stopped right after its start.\n{up.log_tail()}")
         stack = RunningStack(settings, addresses, seconds)
+        stack.check_ports()
         try:
             yield stack
         finally:
@@ -141,6 +157,15 @@ def running_stack(folder: Path) -> Iterator[RunningStack]:
             if up.process is not None:
                 stop(up.process, [up])
             postgres.stop(postgres_folder(settings))
+
+
+def free_ports() -> dict[str, str]:
+    """Settings for two ports of the system's choice, away from the defaults, which other stacks here try first."""
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind(("127.0.0.1", 0))
+        service, dagster = (str(probe.getsockname()[1]) for probe in (one, other))
+    return {"ASKLINE_SERVICE__PORT": service, "ASKLINE_DAGSTER__PORT": dagster}
 
 
 def stop(process: subprocess.Popen[bytes], children: Sequence[Child] = ()) -> None:

@@ -9,9 +9,9 @@ code server, Dagster's daemon and webserver, the query service, Postgres. It is 
 were ingested and a question was answered, so that models are loaded, once Dagster has been idle for 20 s; and beside
 it right after the cold start. Pages that another stack on the machine shares count less: take it with none running.
 
-`bare` are processes that only import what the four programs stand on (Dagster, its webserver, FastAPI, LangGraph,
-ONNX Runtime, DuckDB, dbt), all started at once, and our Postgres: their time until the last has imported, and their
-PSS. ratio = value / bare.
+`bare` are processes that only import what the four programs import of others (Dagster, its webserver, FastAPI,
+LangGraph, ONNX Runtime, DuckDB …), all started at once, and our Postgres: their time until the last has imported, and
+their PSS. ratio = value / bare.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ COMMAND = "python -m bench.memory_and_start"
 _SETTLE_S, _IDLE_S = 20, 20
 _INGESTED = ("*.docx", "*.txt", "niddk*.pdf")
 _LIBRARIES = (
-    "dagster._grpc.server, dagster_dbt, duckdb, sqlalchemy, psycopg, tantivy, pyarrow, onnxruntime, spacy",
+    "dagster._grpc.server, sqlalchemy, psycopg, alembic, duckdb, tantivy, pyarrow, tokenizers",
     "dagster._daemon.cli, dagster_postgres",
     "dagster_webserver.app, dagster_postgres",
-    "fastapi, uvicorn, langgraph.graph, sqlglot, networkx, sqlalchemy, psycopg, tantivy, duckdb, onnxruntime, spacy",
+    "fastapi, uvicorn, langgraph.graph, sqlglot, networkx, sqlalchemy, psycopg, alembic, duckdb, tantivy, pyarrow, "
+    "tokenizers, pypdfium2, onnxruntime, spacy",
 )
+"""Of the code server, Dagster's daemon, its webserver, the query service."""
 
 
 def run() -> Results:
