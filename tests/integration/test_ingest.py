@@ -192,3 +192,16 @@ def test_an_empty_claim_ends_the_run_at_once(run_job: RunJob) -> None:
 def _chunks(stores: Stores, version_id: str) -> Any:
     with transaction(stores.engine) as connection:
         return chunks_of(connection, version_id)
+
+
+def test_the_checks_of_a_day_pass_and_name_what_failed(stores: Stores, land: Land, run_job: RunJob) -> None:
+    land("good.txt", b"Metformin treats type 2 diabetes.")
+    land("beds.csv", b"ward,beds\nA,10\n")
+    land("bad.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
+    result = run_job("ingest", scope="pending")
+    assert result.success
+    checks = {check.check_name: check for check in result.get_asset_check_evaluations()}
+    assert {name for name, check in checks.items() if not check.passed} == {"no_version_failed"}
+    assert "bad.pdf" in checks["no_version_failed"].metadata["failures"].value
+    assert checks["every_version_ended"].metadata["indexed"].value == 2
+    assert checks["rows_equal"].metadata["tables"].value == 1

@@ -52,7 +52,7 @@ def profile(connection: duckdb.DuckDBPyConnection, name: str) -> TableInfo:
             Column(
                 header,
                 header,
-                _TYPES[kind],
+                "decimal" if kind.startswith("DECIMAL") else _TYPES[kind],
                 nulls=nulls,
                 distinct=distinct if distinct <= 1_000 else None,
                 samples=tuple(r[0] for r in top),
