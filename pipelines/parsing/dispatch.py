@@ -7,7 +7,7 @@ from pathlib import Path
 from foundation.errors import UnsupportedFile
 from foundation.types import ParsedDocument, ParsedWorkbook
 
-PARSERS = {"pdf": "pdf/1", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
+PARSERS = {"pdf": "pdf/2", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
 """Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""
 
 

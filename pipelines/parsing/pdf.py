@@ -18,7 +18,7 @@ from pipelines.parsing.pdf_forms import form_lines
 from pipelines.parsing.pdf_page import Page, read_page
 from pipelines.parsing.pdf_tables import Grid, find_grids
 
-PARSER = "pdf/1"
+PARSER = "pdf/2"
 
 _TAIL = 2048
 _UNMAPPED = 0.3

@@ -10,6 +10,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from foundation.types import Box
+from pipelines.parsing.assembly import BULLET
 
 Transform = tuple[float, float, float, float, float, float]
 """(a, b, c, d, e, f): x' = a x + c y + e, y' = b x + d y + f."""
@@ -150,11 +151,13 @@ class _Reader:
         if not self._line:
             return
         first, last = self._line[0], self._line[-1]
-        bold = self._is_bold(first[1]) and self._is_bold(last[1])
+        # A bullet is often smaller than its text; the line has the size of the words, as the lines that go on with it.
+        lead = self._line[1] if len(self._line) > 1 and _is_bullet(first[0].text) else first
+        bold = self._is_bold(lead[1]) and self._is_bold(last[1])
         words = [word for word, _, _ in self._line]
         if sum(_is_right_to_left(word.text) for word in words) > len(words) / 2 and words[0].box[0] < words[-1].box[0]:
             words.reverse()
-        self._lines.append(Line(words, self._font_size(first[1]), bold))
+        self._lines.append(Line(words, self._font_size(lead[1]), bold))
         self._line = []
         self._checked += 1
         self._failed += pdfium.FPDFText_HasUnicodeMapError(self._raw, first[1]) == 1
@@ -190,6 +193,10 @@ def _decode(codes: list[int]) -> str:
     return "".join(
         c for c in text.translate(_LIGATURES) if c >= " " and not "\x7f" <= c < "\xa0" and c not in "\ufffe\uffff\ufeff"
     )
+
+
+def _is_bullet(text: str) -> bool:
+    return not any(c.isalnum() for c in text) and BULLET.match(text + " ") is not None
 
 
 def _is_right_to_left(text: str) -> bool:

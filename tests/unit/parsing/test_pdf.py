@@ -57,6 +57,23 @@ def test_list_items_stand_alone_and_short_lines_keep_their_ends(tmp_path: Path) 
     ]
 
 
+def test_an_item_with_a_small_bullet_keeps_its_wrapped_lines(tmp_path: Path) -> None:
+    page = " ".join(
+        [
+            lines("-", x=90, y=600, size=7),
+            lines("one serving of glucose gel, which is the amount equal to", "15 grams of sugar", x=102, y=600),
+            lines("-", x=90, y=570, size=7),
+            lines("a cup of milk", x=102, y=570),
+            body("After 15 minutes, check again.", y=550),
+        ]
+    )
+    assert kinds(parse(write_pdf(tmp_path / "a.pdf", [page]))) == [
+        ("list_item", "- one serving of glucose gel, which is the amount equal to 15 grams of sugar"),
+        ("list_item", "- a cup of milk"),
+        ("paragraph", "After 15 minutes, check again."),
+    ]
+
+
 def test_a_broken_word_is_mended_and_a_compound_keeps_its_hyphen(tmp_path: Path) -> None:
     page = body(
         f"{LONG} of exam-",
