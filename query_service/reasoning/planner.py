@@ -120,7 +120,10 @@ def _one_question(question: str, tags: Sequence[Tag]) -> None:
 
 
 def _asks(found: Tag) -> bool:
-    return found.kind in {"count", "rows", "what", "when", "measure"}
+    """“Tell me” only leads in to a question."""
+    return found.kind in {"count", "measure"} or (
+        found.kind in {"rows", "what", "when"} and ASKS.match(found.text) is not None
+    )
 
 
 def _compose(ctx: Context) -> SemanticQuery:
@@ -151,9 +154,12 @@ def _groups(ctx: Context) -> list[Tag]:
     ranked = bool(ctx.open("top", "most")) or any(t.payload in {"max", "min"} for t in ctx.open("extreme"))
     for mark in ctx.open("group"):
         item = ctx.following(mark, {*NOUNS, "grain"}, ("stop",))
+        source = ctx.following(mark, {"file", "table"}, ("stop",)) if mark.text.casefold() == "according to" else None
+        if source is not None and not any(t in ctx.lexicon.entity_of for t in source.tables):
+            # “According to the price list” says where to look, not how to group.
+            ctx.use(mark, *([source] if source.kind == "table" else []))
+            continue
         if item is None:
-            # “According to the price list”
-            ctx.use(*[mark] if ctx.following(mark, {"file"}, ("stop",)) else [])
             continue
         if ranked and item.kind == "column" and ctx.open("top"):
             continue

@@ -11,6 +11,7 @@ from query_service.reasoning.planner_evidence import Flag, root_of
 from query_service.reasoning.planner_lexicon import Lexicon, squeeze
 from query_service.reasoning.planner_tags import Tag
 from query_service.reasoning.planner_terms import Entity
+from query_service.reasoning.planner_words import phrase, tokens
 from query_service.reasoning.semantic_query import Computed, Dimension, Filter, Measure, Order, Related, SemanticQuery
 
 NOUNS = {"table", "column"}
@@ -160,7 +161,10 @@ class Context:
             own = [c for c in candidates if c.partition(".")[0] == table]
             if own:
                 return own[0]
-        plain = [c for c in candidates if squeeze(c.rpartition(".")[2]) == squeeze(tag.text)]
+        # “Total cost” may be a column's name, or the total of any cost: no reason to prefer the one called so.
+        words = tokens(tag.text)
+        measured = len(words) == 2 and phrase((words[0].text,)) in {("measure", "sum"), ("measure", "avg")}
+        plain = [c for c in candidates if squeeze(c.rpartition(".")[2]) == squeeze(tag.text) and not measured]
         candidates = plain or candidates
         tables = list(dict.fromkeys(c.partition(".")[0] for c in candidates))
         uploads = [t for t in tables if lexicon.by_name[t].kind == "upload"] or tables

@@ -32,6 +32,8 @@ def dimension(ctx: Context, tag: Tag) -> list[Dimension]:
     reference = ctx.column(tag, base=base)
     if ctx.reach(base, reference.partition(".")[0]) is None:
         raise Unanswerable(f"“{tag.text}” is not a property of {base}.")
+    if ctx.lexicon.column(reference).type in {"decimal", "double"}:
+        raise Unanswerable(f"{reference} is an amount, which does not group rows.")
     if ctx.lexicon.column(reference).type in TEMPORAL:
         return [Dimension(column=reference, grain="day")]
     return [Dimension(column=reference)]

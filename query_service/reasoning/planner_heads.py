@@ -44,6 +44,9 @@ def head(ctx: Context, groups: list[Tag]) -> None:
     ]
     if totals and (not asked or ctx.following(asked[-1], {"column"}, ("stop", "is")) is totals[0]):
         return _sum_of(ctx, totals[0])
+    if groups and asked and (column := _additive(ctx, asked[-1])) is not None:
+        ctx.draft.doubt(0.95, f"“{column.text}” is added up for each group.")
+        return _sum_of(ctx, column)
     if not asked and groups and (counted := _grouped_noun(ctx)) is not None:
         ctx.use(counted)
         return _count_of(ctx, counted, groups, distinct=False)
@@ -57,11 +60,22 @@ def head(ctx: Context, groups: list[Tag]) -> None:
 def _implied(ctx: Context) -> Tag | None:
     """“Birth date of …”, “Encounters in 2019”: a noun phrase alone asks to be shown."""
     first = next((t for t in ctx.tags if t.kind != "stop"), None)
-    if first is None or first.kind not in {*NOUNS, "value"}:
+    who = first is not None and first.kind in {"with", "is"} and first.text.casefold().startswith("who ")
+    patients = next((t for t in ctx.lexicon.entity_of if ctx.is_patient(t)), None) if who else None
+    if first is None or (first.kind not in {*NOUNS, "value"} and patients is None):
         return None
     mark = Tag("rows", "list", -1, -1)
     ctx.tags.insert(0, mark)
+    if patients is not None:
+        # “Who has prediabetes?” asks for patients.
+        ctx.tags.insert(1, Tag("table", "patients", -1, -1, ctx.lexicon.entity_of[patients], tables=[patients]))
     return mark
+
+
+def _additive(ctx: Context, asked: Tag) -> Tag | None:
+    """“What is the patient cost per year”: amounts that are grouped are added up."""
+    column = ctx.following(asked, {"column"}, ("stop", "is", "what"))
+    return column if column is not None and set(column.columns) & ctx.lexicon.additive else None
 
 
 def _grouped_noun(ctx: Context) -> Tag | None:
@@ -112,14 +126,17 @@ def _count(ctx: Context, counts: list[Tag], groups: list[Tag]) -> None:
 
 def _counted_by_value(ctx: Context, count: Tag) -> Tag:
     """“How many females …”: the value's own table is what is counted."""
-    value = ctx.following(count, {"value"}, ("stop", "distinct"))
+    times = count.text.casefold() in {"how many times", "how often"}
+    value = ctx.following(count, {"value"}, ("stop", "distinct", *(["is", "verb"] if times else [])))
     if value is None:
         # “Among women with …, how many are …”: what stands before is counted.
         value = next((t for t in ctx.tags if t.at < count.at and t.kind in {"table", "value"}), None)
         if value is not None and value.kind == "table" and ctx.is_patient(value.tables[0]):
             ctx.use(value)
             return value
-    tables = list(dict.fromkeys(h.table for h in value.hits if h.table in ctx.lexicon.entity_of)) if value else []
+    # Of a word that is only a part of some value the tables do not say what it counts.
+    hits = [h for h in value.hits if h.exact and h.table in ctx.lexicon.entity_of] if value else []
+    tables = list(dict.fromkeys(h.table for h in hits))
     patient = [t for t in tables if ctx.is_patient(t)]
     if value is None or not (patient or len(tables) == 1):
         raise Unanswerable("The question does not say what is counted.")
@@ -225,6 +242,11 @@ def _aggregate(ctx: Context, measures: list[Tag], groups: list[Tag]) -> bool:
     column = ctx.following(
         mark, {"column", "age", "duration"}, (*_BETWEEN, "table", "measure", "extreme", "latest", "verb")
     )
+    trailing = column is None and mark.text.casefold() in {"in total", "on average"}
+    if trailing:
+        # “What did procedures cost in total”
+        before_it = ctx.before(mark, skip=("stop", "period", "value", "table"))
+        column = before_it if before_it is not None and before_it.kind == "column" else None
     if column is None:
         return False
     column = _part_of(ctx, mark, column)
@@ -234,7 +256,7 @@ def _aggregate(ctx: Context, measures: list[Tag], groups: list[Tag]) -> bool:
         rows(ctx, Tag("what", mark.text, mark.at, mark.until), column)
         return True
     functions: dict[str, Function] = {"avg": "avg", "sum": "sum", "median": "median", "max": "max", "min": "min"}
-    before = [m for m in measures if m.at < column.at]
+    before = [m for m in measures if m.at < column.at or (trailing and m is mark)]
     wanted = list(dict.fromkeys(functions[m.payload] for m in before))
     if len(wanted) < len(before):
         raise Unanswerable(f"“{' '.join(m.text for m in before)}”: say which one is meant.")

@@ -8,6 +8,7 @@ from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_groups import MANY, alias_of, dimension
 from query_service.reasoning.planner_lexicon import NUMERIC
 from query_service.reasoning.planner_tags import Tag
+from query_service.reasoning.planner_words import is_plural
 from query_service.reasoning.semantic_query import Filter, Function, Measure, Order
 
 _PRICED = re.compile(r"expensive|costliest|cheapest", re.IGNORECASE)
@@ -17,8 +18,10 @@ def rank(ctx: Context, extreme: list[Tag], asked: list[Tag]) -> bool:
     mark = next((t for t in extreme if t.kind != "top"), extreme[0])
     descending = mark.payload != "min"
     follows = ctx.following(mark, {*NOUNS, "grain", "verb"}, ("stop", "measure", "value", "number", "distinct"))
-    if mark.kind == "extreme" and follows is not None and follows.kind == "table" and _PRICED.search(mark.text):
-        return _dearest(ctx, mark, follows, asked)
+    if mark.kind == "extreme" and follows is not None and _PRICED.search(mark.text):
+        named = [c.partition(".")[0] for c in follows.columns if c in ctx.lexicon.label(c.partition(".")[0])]
+        if follows.kind == "table" or named:
+            return _dearest(ctx, mark, follows, asked, ctx.pick(follows.tables or named, follows.text))
     lead = _lead(ctx, mark, asked)
     if mark.kind == "extreme" and not (lead and (asked or ctx.open("with"))) and mark.text.casefold() != "top":
         return False
@@ -27,7 +30,7 @@ def rank(ctx: Context, extreme: list[Tag], asked: list[Tag]) -> bool:
     if subject is None or subject.kind == "verb":
         raise Unanswerable("The question does not say what is ranked.")
     ctx.use(*extreme, *asked, subject, *([number] if number else []))
-    plural = subject.text.casefold().endswith("s")
+    plural = is_plural(subject.text)
     ctx.draft.limit = int(number.payload) if number else (MANY if plural else 1)
     averaged = next((t for t in ctx.open("measure")), None)
     what = follows if lead is not None else _ranked_by(ctx)
@@ -58,15 +61,14 @@ def _lead(ctx: Context, mark: Tag, asked: list[Tag]) -> Tag | None:
     return near if near is not None and near.kind in wanted and id(near) not in ctx.used else None
 
 
-def _dearest(ctx: Context, mark: Tag, target: Tag, asked: list[Tag]) -> bool:
+def _dearest(ctx: Context, mark: Tag, target: Tag, asked: list[Tag], table: str) -> bool:
     """“The most expensive procedure”: single rows in the order of their cost."""
-    table = ctx.pick(target.tables, target.text)
     costs = [c for c in ctx.lexicon.phrases.get(("cost",), []) if c.startswith(f"{table}.")]
     if not costs:
         raise Unanswerable(f"{table} has no cost.")
     number = next((t for t in ctx.open("number") if float(t.payload).is_integer() and t.at < target.at), None)
     ctx.use(mark, target, *ctx.open("top"), *asked, *([number] if number else []))
-    draft, plural = ctx.draft, target.text.casefold().endswith("s")
+    draft, plural = ctx.draft, is_plural(target.text)
     draft.base, draft.limit = table, int(number.payload) if number else (MANY if plural else 1)
     draft.select.extend([*ctx.labels(table, table), costs[0]])
     draft.order.append(Order(by=costs[0], descending=mark.payload == "max"))

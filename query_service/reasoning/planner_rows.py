@@ -6,6 +6,7 @@ from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_groups import MANY, age_today
 from query_service.reasoning.planner_lexicon import NUMERIC
 from query_service.reasoning.planner_tags import Tag
+from query_service.reasoning.planner_words import is_plural
 from query_service.reasoning.semantic_query import Order
 
 
@@ -31,7 +32,7 @@ def rows(ctx: Context, asked: Tag, target: Tag | None = None) -> None:
             listed=asked.kind == "rows" and asked.text.casefold().startswith(("list", "show", "display", "give")),
         )
         return
-    _column_rows(ctx, columns)
+    _column_rows(ctx, [*columns, *_shown(ctx, columns[-1])])
 
 
 def _table_rows(ctx: Context, target: Tag, more: list[Tag], listed: bool) -> None:
@@ -123,5 +124,5 @@ def moment(ctx: Context) -> None:
     draft.select.extend([moment, *ctx.labels(table, table), *(ctx.column(t, base=table) for t in _shown(ctx, target))])
     draft.order.append(Order(by=moment, descending=youngest or (bool(latest) and mark.payload == "desc")))
     if latest:
-        plural = target.text.casefold().endswith("s")
+        plural = is_plural(target.text)
         draft.limit = int(number.payload) if number else (MANY if plural and not when else 1)

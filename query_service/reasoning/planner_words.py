@@ -16,9 +16,9 @@ NUMBERS = {
 # other …) are absent unless the planner acts on them: an unknown word makes it decline.
 _VOCABULARY = """
 count: how many, number of, total number of, count of, count, count the number of, what number of, total count of
-count: amount of, how often, number, volume of
+count: how many times, amount of, how often, number, volume of
 measure avg: average, mean, on average, avg, averaged
-measure sum: total, sum, sum of, total amount of, how much
+measure sum: total, sum, sum of, total amount of, how much, in total
 measure median: median
 extreme max: highest, largest, maximum, max, greatest, biggest, most expensive, costliest, longest
 extreme min: lowest, smallest, minimum, min, least expensive, cheapest, shortest
@@ -71,7 +71,7 @@ stop: over all, across all, among all, overall, live in, lives in, living in, li
 stop: located in, i need, we need
 stop: at least once, at least one time, in the table, in this table, in the data, in the dataset, in the database
 stop: in the file, in our data, on record, on file, in the records, in our records, in our database, in our system
-stop: in total, there are, are there, were there, across the whole history, in the whole history
+stop: there are, are there, were there, across the whole history, in the whole history
 """
 STOP = frozenset(
     """a an the of in on at for to from that do does did their our we us i me my you your its it there this these those
@@ -79,7 +79,7 @@ STOP = frozenset(
     let available exist exists existing shown recorded record data dataset database table file entry stored
     documented noted registered listed given receive get gets got getting during into up s i'd they them he she his her
     him occurred occur happened happen ever report reported identified identify whole entire system among information
-    info""".split()
+    info started began begun""".split()
 )
 
 
@@ -122,6 +122,11 @@ def tokens(text: str) -> list[Token]:
         Token(m.group().casefold().removesuffix("'s").replace("’s", ""), m.start(), m.end())
         for m in re.finditer(r"[^\W_]+(?:[.'’][^\W_]+)*|%", text)
     ]
+
+
+def is_plural(text: str) -> bool:
+    """Whether the phrase ends in a regular plural: classes, not class."""
+    return tokens(text)[-1].stem != tokens(text)[-1].text
 
 
 def stems(text: str) -> tuple[str, ...]:

