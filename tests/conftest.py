@@ -38,6 +38,15 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture
+def postgres_home() -> Iterator[Path]:
+    """An empty folder for a server of this test's own. Not under pytest's, which only its owner may enter: as root the
+    server runs as another user."""
+    folder = Path(tempfile.mkdtemp(prefix="askline-pg-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
 def empty_database(postgres_server: str) -> Iterator[str]:
     """URL of a database of this test's own, with nothing in it."""
     name = f"test_{uuid.uuid4().hex[:12]}"

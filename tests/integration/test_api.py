@@ -269,11 +269,11 @@ def test_a_follow_up_is_asked_as_a_question_of_its_own(client: TestClient, run_j
     assert "50" in second["text"]
 
 
-def test_without_the_registry_it_answers_503_and_comes_back(tmp_path: Path) -> None:
+def test_without_the_registry_it_answers_503_and_comes_back(postgres_home: Path) -> None:
     from foundation.adapters.embedded import postgres
     from foundation.stores import postgres_folder
 
-    settings = Settings(data_dir=tmp_path / "data")
+    settings = Settings(data_dir=postgres_home / "data")
     postgres.start(postgres_folder(settings))
     try:
         with TestClient(create_app(settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:

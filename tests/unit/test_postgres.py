@@ -7,8 +7,8 @@ import psycopg
 from foundation.adapters.embedded import postgres
 
 
-def test_the_server_starts_again_in_the_process_that_stopped_it(tmp_path: Path) -> None:
-    folder = tmp_path / "pg"
+def test_the_server_starts_again_in_the_process_that_stopped_it(postgres_home: Path) -> None:
+    folder = postgres_home / "pg"
     url = postgres.start(folder)
     try:
         assert postgres.start(folder) == url == postgres.running_url(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -124,16 +123,3 @@ def test_examples_cover_every_route_and_no_other(tmp_path: Path) -> None:
     file.write_text("chart:\n  - Draw it.\n")
     with pytest.raises(ConfigurationError, match="chart"):
         load_examples(file)
-
-
-def test_routing_is_fast_enough_to_be_free(router: OfflineRouter) -> None:
-    """5 ms on an idle machine; the bound allows for a busy one."""
-    question = "How many patients were seen per month?"
-    best = min(_seconds(router, question) for _ in range(15))
-    assert best < 0.02
-
-
-def _seconds(router: OfflineRouter, question: str) -> float:
-    start = time.perf_counter()
-    router.route(question)
-    return time.perf_counter() - start
