@@ -11,16 +11,35 @@ from foundation.ports.embeddings import Embedder
 from foundation.sentences import split_sentences
 from foundation.types import Hit, Vector
 from query_service.reasoning.evidence_model import Features, Thresholds
-from query_service.reasoning.question_words import Asked, asked, content_words, coverage, fits, rarity
+from query_service.reasoning.question_words import (
+    STOP_WORDS,
+    Asked,
+    asked,
+    content_words,
+    coverage,
+    fits,
+    rarity,
+)
 
 MOST_SENTENCES = 4
-_MOST_WITH_NEIGHBOURS = 8
+_MOST_WITH_NEIGHBOURS = 12
 _EMBEDDED_TOKENS = 480  # of all sentences together: 50 to 60 ms for bge-small on 2 cores
 _EMBEDDED_SENTENCES = 16
 _LONGEST_SENTENCE = 1200  # characters; more is a table or a list that was never cut
 
-_ITEM = re.compile(r"(?:[•‣▪■●○◦*+–—-]|\(?(?:\d{1,2}|[a-z])[.)])\s")
-_DEPENDENT = re.compile(r"(?:it|its|they|their|these|this|those|such|he|she|his|her|both|however|also)\b", re.I)
+_LONGEST_ITEM = 400
+_NEARLY = 0.12  # a further sentence scores at most this much less than the best
+_FRAGMENT_NEARLY = 0.05  # a table's row or a caption among sentences has to be better than that
+
+_ITEM = re.compile(r"(?:(?P<bullet>[•‣▪■●○◦*+–—-])|\(?(?:(?P<number>\d{1,2})|[a-z])[.)])\s")
+_DEPENDENT = re.compile(
+    r"(?:it|its|they|their|these|this|those|such|he|she|his|her|both|however|also)\b"
+    r"|if (?:it|they|this|these|those) (?:is|are|was|were|does|do)\b|if it['’]s\b",
+    re.I,
+)
+_AFTER_A_LIST = re.compile(
+    r"(?:after|then|next|once|wait|repeat|continue|if (?:it|this|these|they|none|you still))\b", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +75,8 @@ class _Candidate:
     context: frozenset[str]
     """Words of the heading or question that it stands under, in the section or in the text."""
     is_heading: bool
+    leads: bool
+    """The lead-in of the list item that follows."""
     lexical: float = 0.0
     cosine: float = 0.0
     score: float = 0.0
@@ -104,8 +125,10 @@ def _candidates(hits: Sequence[Hit]) -> list[_Candidate]:
         heading = frozenset(content_words(hit.section or ""))
         context = heading
         seen = found.setdefault(hit.version_id, [])
-        for position, (a, b) in enumerate(split_sentences(hit.text)):
+        pieces = _pieces(hit.text)
+        for position, (a, b) in enumerate(pieces):
             start, end, text = hit.start + a, hit.start + b, hit.text[a:b]
+            before_item = position + 1 < len(pieces) and _marker(hit.text[slice(*pieces[position + 1])]) is not None
             words = frozenset(content_words(text))
             title = _is_heading(text, hit.section)
             if title or text.endswith("?"):
@@ -113,19 +136,43 @@ def _candidates(hits: Sequence[Hit]) -> list[_Candidate]:
             if any(s <= start and end <= e for s, e in seen) or len(text) > _LONGEST_SENTENCE:
                 continue
             seen.append((start, end))
-            candidates.append(
-                _Candidate(index, position, start, end, text, words, context, title or text.endswith("?"))
-            )
+            leads = before_item and not title and (text[-1] == ":" or (_marker(text) is None and _is_open(text)))
+            is_heading = title or text.endswith("?")
+            candidates.append(_Candidate(index, position, start, end, text, words, context, is_heading, leads))
     return candidates
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """The spans of the sentences; a list item with its further sentences, up to a limit, is one."""
+    pieces: list[tuple[int, int]] = []
+    for start, end in split_sentences(text):
+        first, last = pieces[-1] if pieces else (start, start)
+        if _ITEM.match(text, first) and "\n" not in text[last:start] and last < start and end - first <= _LONGEST_ITEM:
+            pieces[-1] = (first, end)
+        else:
+            pieces.append((start, end))
+    return pieces
+
+
+def _marker(text: str) -> str | None:
+    """What marks a list item, alike for all items of one level; None for other text."""
+    match = _ITEM.match(text)
+    return None if match is None else match["bullet"] or ("1" if match["number"] else "a")
+
+
+def _is_open(text: str) -> bool:
+    """No mark ends it: a lead-in, a table's row, a caption."""
+    return text[-1] not in ".!?:;,。！？…)\"'”"
 
 
 def _is_heading(text: str, section: str | None) -> bool:
     """Also a line of a table of contents."""
     if "...." in text or (section and " ".join(text.split()) in section.split(" > ")):
         return True
-    return (
-        text[-1] not in ".!?:;,。！？…)\"'”" and len(text.split()) <= 8 and " | " not in text and not _ITEM.match(text)
-    )
+    words = text.split()
+    if not _is_open(text) or " | " in text or _ITEM.match(text) or words[-1].lower() in STOP_WORDS:
+        return False
+    return len(words) <= 8 or text.isupper()
 
 
 def _lexical(candidate: _Candidate, weights: Mapping[str, float], kind: Asked | None, hits: Sequence[Hit]) -> float:
@@ -181,8 +228,9 @@ def _choose(ranked: Sequence[_Candidate], most: int) -> list[_Candidate]:
     for candidate in ranked:
         if candidate.is_heading:
             continue
-        if chosen and candidate.score < chosen[0].score - 0.12:
-            break
+        margin = _FRAGMENT_NEARLY if chosen and _is_fragment(candidate) > _is_fragment(chosen[0]) else _NEARLY
+        if chosen and candidate.score < chosen[0].score - margin:
+            continue
         if all(_overlap(candidate.words, other.words) < 0.6 for other in chosen):
             chosen.append(candidate)
         if len(chosen) == most:
@@ -190,36 +238,56 @@ def _choose(ranked: Sequence[_Candidate], most: int) -> list[_Candidate]:
     return chosen or list(ranked[:1])
 
 
+def _is_fragment(candidate: _Candidate) -> bool:
+    return _is_open(candidate.text) and not candidate.leads and _marker(candidate.text) is None
+
+
 def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / max(1, min(len(a), len(b)))
 
 
 def _with_neighbours(chosen: list[_Candidate], candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Also the items of a list whose lead-in was chosen, the lead-in of an item, and what a leading `it` points at."""
+    """Also the rest of a list and its lead-in, and what a leading `it` points at."""
     place = {(c.hit, c.position): c for c in candidates}
     result = {(c.hit, c.position): c for c in chosen}
-
-    def add(hit: int, position: int) -> bool:
-        neighbour = place.get((hit, position))
-        if neighbour is None or neighbour.is_heading or len(result) >= _MOST_WITH_NEIGHBOURS:
-            return False
-        result.setdefault((hit, position), neighbour)
-        return True
-
     for candidate in chosen:
-        hit, position = candidate.hit, candidate.position
-        if candidate.text.endswith(":"):
-            following = position + 1
-            while (c := place.get((hit, following))) is not None and _ITEM.match(c.text) and add(hit, following):
-                following += 1
-        elif _ITEM.match(candidate.text):
-            while (c := place.get((hit, position - 1))) is not None and _ITEM.match(c.text):
-                position -= 1
-            if c is not None and c.text.endswith(":"):
-                add(hit, position - 1)
-        elif _DEPENDENT.match(candidate.text):
-            add(hit, position - 1)
+        wanted: list[_Candidate] = []
+        if candidate.leads:
+            wanted += _list_of(candidate, place)
+        elif _marker(candidate.text) is not None:
+            wanted += _lead_in_of(candidate, place)
+        if _DEPENDENT.match(candidate.text) and (before := place.get((candidate.hit, candidate.position - 1))):
+            wanted.append(before)
+        for neighbour in wanted:
+            if not neighbour.is_heading and len(result) < _MOST_WITH_NEIGHBOURS:
+                result.setdefault((neighbour.hit, neighbour.position), neighbour)
     return list(result.values())
+
+
+def _list_of(lead: _Candidate, place: Mapping[tuple[int, int], _Candidate]) -> list[_Candidate]:
+    """The items under a lead-in, and up to two sentences after them that go on with the instruction."""
+    found: list[_Candidate] = []
+    own, position = _marker(lead.text), lead.position + 1
+    while (c := place.get((lead.hit, position))) is not None and _marker(c.text) not in (None, own):
+        found.append(c)
+        position += 1
+    for following in range(position, position + 2):
+        after = place.get((lead.hit, following))
+        if after is None or not _AFTER_A_LIST.match(after.text):
+            break
+        found.append(after)
+    return found
+
+
+def _lead_in_of(item: _Candidate, place: Mapping[tuple[int, int], _Candidate]) -> list[_Candidate]:
+    own, position = _marker(item.text), item.position - 1
+    while (c := place.get((item.hit, position))) is not None:
+        if c.leads and _marker(c.text) != own:
+            return [c]
+        if _marker(c.text) is None:
+            break
+        position -= 1
+    return []
 
 
 def _in_order(chosen: Sequence[_Candidate], hits: Sequence[Hit]) -> list[_Candidate]:

@@ -24,6 +24,22 @@ Stop and call a doctor when you have:
 Keep the tablets below 25 °C. The pack is good for three years after opening."""
 CLINIC = """The hip fracture clinic opens on weekdays at 8 a.m. Patients bring their referral letter. About 12% of the \
 patients in 2023 came without one. They wait for 40 minutes on average."""
+LOW_SUGAR = """Low blood glucose can make you feel shaky. If you have these symptoms, check your blood glucose. \
+If it is below 70, have one of the following right away:
+
+● 3 glucose tablets
+
+● 1/2 cup of fruit juice. Take it slowly.
+
+After 15 minutes, check your blood glucose again. If it is still too low, have another serving.
+
+Examples of starches are
+
+• bread
+
+• rice
+
+Milk has calcium."""
 MENU = "The canteen serves soup on Mondays. Its terrace has a view of the river. Prices are on the board."
 
 
@@ -82,6 +98,23 @@ def test_a_list_comes_with_its_lead_in_and_all_its_items() -> None:
         "- a rash with blisters",
         "- swelling of the face",
     ]
+
+
+def test_an_instruction_is_quoted_from_its_lead_in_to_the_step_after_its_list() -> None:
+    texts = [s.text for s in ask("What should I do if my blood glucose is below 70?", LOW_SUGAR, CLINIC).sentences]
+    assert texts[-6:] == [
+        "If you have these symptoms, check your blood glucose.",
+        "If it is below 70, have one of the following right away:",
+        "● 3 glucose tablets",
+        "● 1/2 cup of fruit juice. Take it slowly.",
+        "After 15 minutes, check your blood glucose again.",
+        "If it is still too low, have another serving.",
+    ]
+
+
+def test_a_lead_in_needs_no_colon() -> None:
+    texts = [s.text for s in ask("What are examples of starches?", LOW_SUGAR, CLINIC).sentences]
+    assert texts == ["Examples of starches are", "• bread", "• rice"]
 
 
 def test_a_sentence_that_two_overlapping_chunks_share_is_given_once() -> None:
