@@ -34,12 +34,14 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
         if lines:
             body = "\n".join(f"- {line}" for line in lines) if finding.listed else "\n\n".join(lines)
             parts.append(f"{finding.intro}\n\n{body}" if finding.intro else body)
+    unanswered = _unanswered(state, findings)
+    parts += [f"Not answered: “{clause}” {why}".rstrip() for clause, why in unanswered.items()] if parts else []
     late = [finding for finding in findings if finding.state in ("late", "failed")]
     warnings = [warning for finding in findings for warning in finding.warnings]
     warnings += [AnswerWarning(code=f"route_{f.state}", message=f"{f.route}: {f.why}") for f in late]
     status: AnswerStatus = "no_evidence"
     if parts:
-        status = "partial" if late else "answered"
+        status = "partial" if late or unanswered else "answered"
     answer = _base(state, status, "\n\n".join(parts) or _nothing(findings), warnings)
     answer.claims = claims
     answer.citations = list(cited.values())
@@ -47,6 +49,22 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
     answer.graph = next((finding.graph for finding in done if finding.graph is not None), None)
     answer.routes = _reports(state, findings)
     return {"answer": answer}
+
+
+def _unanswered(state: QuestionState, findings: list[Finding]) -> dict[str, str]:
+    """Clause → why, for the clauses of a fused question that no specialist answered: no part is dropped in silence."""
+    by_name = {finding.route: finding for finding in findings}
+    clauses: dict[str, list[Finding]] = {}
+    for route in state.get("routes", []):
+        if route["name"] in by_name:
+            clauses.setdefault(route["question"], []).append(by_name[route["name"]])
+    if len(clauses) < 2:
+        return {}
+    return {
+        clause: next((f.why for f in found if f.why), "")
+        for clause, found in clauses.items()
+        if not any(finding.state == "done" for finding in found)
+    }
 
 
 def _line(statement: Statement, marks: list[int], finding: Finding) -> str:

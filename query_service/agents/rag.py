@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foundation.types import SearchFilter
 from query_service.reasoning.extraction import extract
 from query_service.retrieval import retrieve
 from query_service.services import Services
@@ -20,7 +21,18 @@ def run(services: Services, state: QuestionState) -> Finding:
     )
     if not hits:
         return Finding("rag", "empty", why="No document that you can see matches the question.")
-    found = extract(question, hits, stores.embedder, threshold=services.evidence)
+    visible = SearchFilter(
+        state["principal"].grants,
+        tuple(ids) if (ids := state.get("document_ids")) is not None else None,
+        state.get("document_type"),
+    )
+    found = extract(
+        question,
+        hits,
+        stores.embedder,
+        threshold=services.evidence,
+        is_known=lambda word: bool(stores.search.search(word, None, visible, k=1, candidates=1)),
+    )
     if found.status == "no_evidence":
         return Finding("rag", "empty", why="No passage of the documents answers the question.")
     return Finding(

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -251,3 +252,18 @@ def test_a_stopped_server_is_unavailable_and_comes_back_by_itself() -> None:
         relational.close()
         postgres.stop(folder)
         shutil.rmtree(folder.parent, ignore_errors=True)
+
+
+def test_statements_that_repeat_and_fail_on_shared_connections_get_their_own_answers(
+    relational: PostgresRelational,
+) -> None:
+    def ask(number: int) -> object:
+        statement = ["select 7 limit 1", "select 1 / 0 limit 1", f"select {number} limit 1"][number % 3]
+        try:
+            return relational.query(GuardedSql(statement, "postgres", (), 1)).rows[0][0]
+        except QueryFailed as error:
+            return error.message
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(ask, range(300)))
+    assert answers == [[7, "division by zero", number][number % 3] for number in range(300)]

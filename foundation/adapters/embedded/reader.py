@@ -18,8 +18,8 @@ _GONE = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, er
 class ReaderPool:
     """A few connections to one server, opened when needed; one that breaks is thrown away.
 
-    A statement is prepared, so that the server takes one and no more, in a read-only transaction that is always rolled
-    back; then everything that it may have left in the session is discarded.
+    A statement goes by the extended protocol, by which the server takes one and no more, in a read-only transaction
+    that is always rolled back; then everything that it may have left in the session is discarded.
     """
 
     def __init__(self, conninfo: str, *, size: int = 8, timeout_seconds: float = 10.0) -> None:
@@ -59,14 +59,20 @@ class ReaderPool:
 
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         try:
-            return psycopg.connect(self._conninfo, autocommit=True, cursor_factory=psycopg.RawCursor)
+            return psycopg.connect(
+                self._conninfo, autocommit=True, prepare_threshold=None, cursor_factory=psycopg.RawCursor
+            )
         except psycopg.OperationalError as error:
             raise Unavailable(f"Postgres does not answer: {_first_line(error)}") from error
 
     def _run(self, connection: psycopg.Connection[tuple[object, ...]], sql: GuardedSql, started: float) -> QueryResult:
         try:
             connection.execute("begin read only", prepare=False)
-            cursor = connection.execute(sql.statement.encode(), list(sql.parameters) or None, prepare=True)
+            # Binary results mean the extended protocol, which takes one statement and no more. Named prepared
+            # statements would do too, but psycopg's cache of them loses track when the session is discarded.
+            cursor = connection.execute(
+                sql.statement.encode(), list(sql.parameters) or None, prepare=False, binary=True
+            )
             rows = cursor.fetchmany(sql.limit + 1)
             columns = tuple(column.name for column in cursor.description or ())
         except errors.QueryCanceled as error:
