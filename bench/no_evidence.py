@@ -43,7 +43,7 @@ ANSWERED = 0.95
 """The cutoff lets this share of answerable questions of the fitting half through."""
 Fitted = tuple[float, tuple[float, ...], float]
 _K = 8
-_ALWAYS = Thresholds(0.0, (0.0,) * 3, 0.0)
+_ALWAYS = Thresholds(0.0, (0.0,) * 4, 0.0)
 _ELSEWHERE = [
     "What is the capital of France?",
     "Who won the football World Cup in 1998?",
@@ -193,11 +193,11 @@ def _twins(index: EmbeddedSearchIndex, corpus: Corpus, question: Question, embed
     found = index.search(question.text, vector, SearchFilter(("public",)), k=60)
     if not question.gold & {hit.version_id for hit in found[:_K]}:
         return  # the search missed it: not a question of whether the evidence is good
-    yield _row(corpus.name, "answerable", question, found, vector, embedder)
+    yield _row(index, corpus.name, "answerable", question, found, vector, embedder)
     for case, left_out in (("document", question.document_twin), ("topic", question.topic_twin)):
         if left_out:
             rest = [hit for hit in found if hit.version_id not in left_out]
-            yield _row(corpus.name, f"without {case}", question, rest, vector, embedder)
+            yield _row(index, corpus.name, f"without {case}", question, rest, vector, embedder, left_out)
 
 
 def _foreign(
@@ -206,13 +206,24 @@ def _foreign(
     for question in questions:
         vector = embedder.embed_query(question.text)
         found = index.search(question.text, vector, SearchFilter(("public",)), k=_K)
-        yield _row(corpus, case, question, found, vector, embedder)
+        yield _row(index, corpus, case, question, found, vector, embedder)
 
 
 def _row(
-    corpus: str, case: str, question: Question, found: Sequence[Hit], vector: Vector, embedder: OnnxEmbedder
+    index: EmbeddedSearchIndex,
+    corpus: str,
+    case: str,
+    question: Question,
+    found: Sequence[Hit],
+    vector: Vector,
+    embedder: OnnxEmbedder,
+    left_out: frozenset[str] = frozenset(),
 ) -> Row:
-    result = extract(question.text, found[:_K], embedder, threshold=_ALWAYS, question_vector=vector)
+    def is_known(word: str) -> bool:
+        holders = index.search(word, None, SearchFilter(("public",)), k=60)
+        return any(hit.version_id not in left_out for hit in holders)
+
+    result = extract(question.text, found[:_K], embedder, threshold=_ALWAYS, question_vector=vector, is_known=is_known)
     held_out = hashlib.sha256(question.group.encode()).digest()[0] % 2 == 1
     row = Row(corpus, case, case == "answerable", held_out, result.features.values())
     best = sorted(result.sentences, key=lambda s: -s.score)
@@ -258,8 +269,8 @@ def fit() -> None:
     lexical: Fitted | None = None
     for model in SOURCES:
         rows = _rows(model)
-        fitted[model] = _fit(rows, (0, 1, 2))
-        lexical = lexical or _fit(rows, (2,))
+        fitted[model] = _fit(rows, (0, 1, 2, 3))
+        lexical = lexical or _fit(rows, (2, 3))
         print(json.dumps(_figures(rows, Thresholds(*fitted[model]), COMMAND), indent=1))
     _write(fitted, lexical)
 
@@ -289,7 +300,7 @@ def _fit(rows: Sequence[Row], columns: Sequence[int]) -> Fitted:
         p = 1 / (1 + np.exp(-x @ beta))
         gradient = x.T @ (weight * (y - p)) - ridge @ beta
         beta += np.linalg.solve((x * (weight * p * (1 - p))[:, None]).T @ x + ridge, gradient)
-    coefficients = [0.0] * 3
+    coefficients = [0.0] * 4
     for i, value in zip(columns, beta[1:], strict=True):
         coefficients[i] = round(float(value), 3)
     intercept = round(float(beta[0]), 3)

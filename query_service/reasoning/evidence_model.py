@@ -22,8 +22,11 @@ class Features:
     words: float
     """Share of the question's content words, by weight, in the chunk that holds most of them, section included."""
 
+    unknown: bool = False
+    """The question asks about a thing (`of …`, `for …`) none of whose words stands in any document."""
+
     def values(self) -> tuple[float, ...]:
-        return (self.dense, self.sentence, self.words)
+        return (self.dense, self.sentence, self.words, float(self.unknown))
 
 
 @dataclass(frozen=True, slots=True)

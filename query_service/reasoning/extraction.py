@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from foundation.ports.embeddings import Embedder
@@ -15,10 +15,12 @@ from query_service.reasoning.question_words import (
     STOP_WORDS,
     Asked,
     asked,
+    asked_about,
     content_words,
     coverage,
     fits,
     rarity,
+    stem,
 )
 
 MOST_SENTENCES = 4
@@ -37,6 +39,7 @@ _DEPENDENT = re.compile(
     r"|if (?:it|they|this|these|those) (?:is|are|was|were|does|do)\b|if it['’]s\b",
     re.I,
 )
+_NAMES = 1.5  # rarity of a word that names something by itself: spelt in pieces, or with a capital
 _AFTER_A_LIST = re.compile(
     r"(?:after|then|next|once|wait|repeat|continue|if (?:it|this|these|they|none|you still))\b", re.I
 )
@@ -89,11 +92,13 @@ def extract(
     *,
     threshold: Thresholds,
     question_vector: Vector | None = None,
+    is_known: Callable[[str], bool] | None = None,
     most: int = MOST_SENTENCES,
 ) -> Extraction:
     """Up to `most` sentences that answer `question`, with the neighbours that they need to be understood.
 
     hits: best first. question_vector: embedder.embed_query(question) where the caller has it already.
+    is_known: whether a document that could have been found holds this word; None where nobody can tell.
     """
     weights = rarity(question, embedder)
     candidates = _candidates(hits)
@@ -109,7 +114,8 @@ def extract(
         candidate.cosine = float(cosine)
         candidate.score = candidate.cosine + 0.25 * candidate.lexical
     shortlist.sort(key=lambda c: -c.score)
-    features = _features(hits, shortlist, weights)
+    unknown = is_known is not None and _asks_about_unknown(question, hits, weights, is_known)
+    features = replace(_features(hits, shortlist, weights), unknown=unknown)
     confidence = threshold.confidence(features)
     if confidence < threshold.cutoff:
         return Extraction([], "no_evidence", confidence, features)
@@ -220,6 +226,21 @@ def _features(hits: Sequence[Hit], ranked: Sequence[_Candidate], weights: Mappin
         sentence=best,
         words=max(coverage(weights, frozenset(content_words(f"{h.section or ''} {h.text}"))) for h in hits),
     )
+
+
+def _asks_about_unknown(
+    question: str, hits: Sequence[Hit], weights: Mapping[str, float], is_known: Callable[[str], bool]
+) -> bool:
+    """A thing that the question asks about is in no document at all, by any of its words.
+
+    One common word is no such thing: `for kids` may well be answered with `children`.
+    """
+    found = frozenset(word for hit in hits for word in content_words(f"{hit.section or ''} {hit.text}"))
+    for words in asked_about(question):
+        names = len(words) > 1 or weights.get(stem(words[0]), 0.0) >= _NAMES
+        if names and not any(stem(word) in found or is_known(word) for word in words):
+            return True
+    return False
 
 
 def _choose(ranked: Sequence[_Candidate], most: int) -> list[_Candidate]:

@@ -23,6 +23,8 @@ STOP_WORDS = frozenset(
     will with would you your am's explain describe list find know known there's what's information
     """.split()
 )
+_BEFORE_A_SUBJECT = ("of", "for", "about")
+_ARTICLES = frozenset("a an any my our the this your".split())
 _SUFFIXES = (
     "ations",
     "ation",
@@ -131,6 +133,25 @@ def rarity(question: str, embedder: Embedder) -> dict[str, float]:
         weight = 1.0 + 0.5 * min(pieces - 1, 4) + 0.5 * (named or word[0].isdigit()) + 0.25 * (len(word) > 7)
         weights[stem(word)] = max(weight, weights.get(stem(word), 0.0))
     return weights
+
+
+def asked_about(question: str) -> list[list[str]]:
+    """What `of`, `for` and `about` name, as the words of each; numbers alone name nothing."""
+    subjects: list[list[str]] = []
+    subject: list[str] | None = None
+    end = 0
+    for match in _WORD.finditer(question):
+        word = match[0].lower().replace("’", "'").removesuffix("'s")
+        parted = question[end : match.start()].strip() != ""
+        end = match.end()
+        if word in _BEFORE_A_SUBJECT:
+            subject = []
+            subjects.append(subject)
+        elif parted or (word in STOP_WORDS and (subject or word not in _ARTICLES)):
+            subject = None
+        elif subject is not None and word not in STOP_WORDS:
+            subject.append(word)
+    return [words for words in subjects if any(c.isalpha() for word in words for c in word)]
 
 
 def coverage(weights: Mapping[str, float], words: frozenset[str]) -> float:
