@@ -8,7 +8,7 @@ from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.types import Element, Hit, ParsedDocument
 from pipelines.chunking import chunk_document, embedding_text
 from query_service.reasoning.extraction import Extraction, Thresholds, extract
-from query_service.reasoning.question_words import asked, content_words, coverage, fits, rarity
+from query_service.reasoning.question_words import asked, asked_about, content_words, coverage, fits, rarity
 
 LEAFLET = """Ibuprofen is a medicine that relieves pain and lowers fever. It belongs to the non-steroidal \
 anti-inflammatory drugs.
@@ -62,8 +62,12 @@ def hits_for(question: str, *texts: str) -> list[Hit]:
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def ask(question: str, *texts: str) -> Extraction:
-    return extract(question, hits_for(question, *texts), embedder(), threshold=Thresholds.for_model(embedder().model))
+def ask(question: str, *texts: str, elsewhere: str = "") -> Extraction:
+    """elsewhere: text of documents that the question does not find."""
+    thresholds = Thresholds.for_model(embedder().model)
+    known = f"{' '.join(texts)} {elsewhere}".lower()
+    hits = hits_for(question, *texts)
+    return extract(question, hits, embedder(), threshold=thresholds, is_known=lambda word: word in known)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,34 @@ def test_a_sentence_that_two_overlapping_chunks_share_is_given_once() -> None:
 def test_without_evidence_it_says_so_and_quotes_nothing(question: str) -> None:
     result = ask(question, LEAFLET, CLINIC, MENU)
     assert (result.status, result.sentences) == ("no_evidence", [])
+
+
+LIMITS = "Time limits for prior authorization: home oxygen therapy is decided in 8 hours, a knee operation in 2 days."
+
+
+def test_of_a_thing_that_no_document_names_there_is_less_evidence() -> None:
+    question = "What is the time limit for a prior authorization of hair transplantation?"
+    unknown, known = ask(question, LIMITS, MENU), ask(question, LIMITS, MENU, elsewhere="transplantation")
+    assert (unknown.features.unknown, known.features.unknown) == (True, False)
+    assert unknown.confidence < known.confidence - 0.1
+
+
+def test_another_word_for_the_thing_is_no_reason_to_refuse() -> None:
+    assert ask("What should I do for low blood sugar?", LOW_SUGAR, MENU).status == "answered"
+    assert ask("What is the time limit for a prior authorization of home ventilation?", LIMITS).status == "answered"
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects"),
+    [
+        ("What is the price of a heart transplant for an adult?", [["heart", "transplant"], ["adult"]]),
+        ("What are the side effects of the drug that Ann takes?", [["drug"]]),
+        ("How many came in the summer of 2019?", []),
+        ("What is the use of it?", []),
+    ],
+)
+def test_what_a_question_is_about_stands_after_of_for_and_about(question: str, subjects: list[list[str]]) -> None:
+    assert asked_about(question) == subjects
 
 
 def test_no_hits_are_no_evidence() -> None:
