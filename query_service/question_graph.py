@@ -23,7 +23,7 @@ from query_service.guardrails.input_validation import check_question
 from query_service.prompts.router_prompt import ROUTES
 from query_service.services import Services
 from query_service.sessions.memory import open_turn, save_answer
-from query_service.state import Finding, QuestionState
+from query_service.state import Finding, QuestionState, open_clauses
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ AGENTS: dict[str, Agent] = {
     "classification": classification.run,
 }
 FALLBACKS = ("rag", "graph_rag")
-"""What is tried, in turn, when every chosen route came back empty."""
+"""What is tried, in turn, for what the chosen routes left open."""
 
 Node = Any  # LangGraph takes any callable from state to what it adds; its own overloads do not say so
 Graph = CompiledStateGraph[QuestionState, None, QuestionState, QuestionState]
@@ -80,12 +80,17 @@ def _to_specialists(state: QuestionState) -> list[Send]:
     ]
 
 
-def _fall_back_or_answer(state: QuestionState) -> str:
-    findings = state.get("findings", [])
-    if any(finding.state == "done" for finding in findings) or state.get("forced_routes"):
+def _fall_back_or_answer(state: QuestionState) -> str | list[Send]:
+    """What no specialist answered is asked of the fall-backs, as the whole question: a clause may lean on the others."""
+    findings, whole = state.get("findings", []), state["rewritten_question"]
+    if state.get("forced_routes") or not open_clauses(state):
         return "final_answer"
-    tried = {finding.route for finding in findings}
-    return next((name for name in FALLBACKS if name not in tried), "final_answer")
+    some = any(finding.state == "done" for finding in findings)
+    tried = {finding.route for finding in findings if finding.question == whole}
+    for name in FALLBACKS[:1] if some else FALLBACKS:
+        if name not in tried:
+            return [Send(name, {**state, "plan": None})]
+    return "final_answer"
 
 
 def _timed(name: str, function: Callable[[QuestionState], dict[str, Any]]) -> Node:
@@ -110,7 +115,7 @@ def _specialist(services: Services, name: str) -> Node:
                 raise
             logger.warning("%s failed: %s", name, error.code)
             finding = Finding(name, "failed", why=error.message)
-        finding.ms = _ms(started)
+        finding.ms, finding.question = _ms(started), state["rewritten_question"]
         return {"findings": [finding], "timings": [(name, finding.ms)]}
 
     return node

@@ -35,6 +35,8 @@ class Finding:
 
     route: str
     state: RouteState
+    question: str = ""
+    """What it was asked: a clause of a fused question, or the whole; filled in by the graph."""
     statements: list[Statement] = field(default_factory=list)
     intro: str | None = None
     listed: bool = False
@@ -49,6 +51,18 @@ class Finding:
     why: str | None = None
     """Why there is nothing, in a sentence for the reader."""
     ms: int = 0
+
+
+def open_clauses(state: QuestionState) -> dict[str, list[Finding]]:
+    """Clause → what was tried for it, for the clauses that nobody has answered, neither alone nor in the whole."""
+    findings, whole = state.get("findings", []), state.get("rewritten_question", "")
+    answered = {finding.question for finding in findings if finding.state == "done"}
+    clauses = dict.fromkeys(route["question"] for route in state.get("routes", []))
+    return {
+        clause: [finding for finding in findings if finding.question in (clause, whole)]
+        for clause in clauses
+        if not {clause, whole} & answered
+    }
 
 
 class QuestionState(TypedDict, total=False):

@@ -7,7 +7,7 @@ from typing import Any
 from query_service.answer import Answer, AnswerStatus, AnswerWarning, Claim, RouteReport
 from query_service.citations import cite
 from query_service.services import Services
-from query_service.state import Finding, QuestionState, Statement
+from query_service.state import Finding, QuestionState, Statement, open_clauses
 
 NO_EVIDENCE = "Nothing that you can see in Askline answers this question."
 
@@ -22,10 +22,14 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
     spans = [span for finding in done for statement in finding.statements for span in statement.spans]
     cited = cite(services.stores, state["principal"], spans, state.get("document_ids"))
     claims: list[Claim] = []
+    said: set[Statement] = set()
     parts = []
     for finding in done:
         lines = []
         for statement in finding.statements:
+            if statement in said:
+                continue  # the whole question found what a clause of it had found
+            said.add(statement)
             marks = sorted({cited[span].n for span in statement.spans if span in cited})
             if statement.spans and not marks and not finding.sql:
                 continue  # what it stood on was deleted or replaced a moment ago
@@ -34,8 +38,8 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
         if lines:
             body = "\n".join(f"- {line}" for line in lines) if finding.listed else "\n\n".join(lines)
             parts.append(f"{finding.intro}\n\n{body}" if finding.intro else body)
-    unanswered = _unanswered(state, findings)
-    parts += [f"Not answered: “{clause}” {why}".rstrip() for clause, why in unanswered.items()] if parts else []
+    unanswered = open_clauses(state) if parts else {}
+    parts += [f"Not answered: “{clause}” {_why(tried)}".rstrip() for clause, tried in unanswered.items()]
     late = [finding for finding in findings if finding.state in ("late", "failed")]
     warnings = [warning for finding in findings for warning in finding.warnings]
     warnings += [AnswerWarning(code=f"route_{f.state}", message=f"{f.route}: {f.why}") for f in late]
@@ -51,20 +55,8 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
     return {"answer": answer}
 
 
-def _unanswered(state: QuestionState, findings: list[Finding]) -> dict[str, str]:
-    """Clause → why, for the clauses of a fused question that no specialist answered: no part is dropped in silence."""
-    by_name = {finding.route: finding for finding in findings}
-    clauses: dict[str, list[Finding]] = {}
-    for route in state.get("routes", []):
-        if route["name"] in by_name:
-            clauses.setdefault(route["question"], []).append(by_name[route["name"]])
-    if len(clauses) < 2:
-        return {}
-    return {
-        clause: next((f.why for f in found if f.why), "")
-        for clause, found in clauses.items()
-        if not any(finding.state == "done" for finding in found)
-    }
+def _why(tried: list[Finding]) -> str:
+    return next((finding.why for finding in tried if finding.why), "")
 
 
 def _line(statement: Statement, marks: list[int], finding: Finding) -> str:
