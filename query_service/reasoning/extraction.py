@@ -39,7 +39,7 @@ _DEPENDENT = re.compile(
     r"|if (?:it|they|this|these|those) (?:is|are|was|were|does|do)\b|if it['’]s\b",
     re.I,
 )
-_NAMES = 1.5  # rarity of a word that names something by itself: spelt in pieces, or with a capital
+_NAMES = 1.75  # rarity of a word that names something by itself: spelt in pieces, and long, capital or in many of them
 _AFTER_A_LIST = re.compile(
     r"(?:after|then|next|once|wait|repeat|continue|if (?:it|this|these|they|none|you still))\b", re.I
 )
