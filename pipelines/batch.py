@@ -36,6 +36,9 @@ Work = Callable[[Sequence[ClaimedVersion]], Iterable[Outcome]]
 COMPLETE = tuple(Stage)
 """A version answers once every stage is recorded; a document has no tables, and its table stages say so with zeros."""
 
+LAST = (Stage.SEARCH_INDEX, Stage.TABLE_LINKS, Stage.GRAPH_EDGES)
+"""The stages behind which no other comes: one of them is a version's last."""
+
 
 @dataclass(slots=True)
 class StageReport:
@@ -85,27 +88,21 @@ def run_stage(
     run_id, report = context.run.run_id, StageReport()
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
-    todo = []
-    for version in versions:
-        with transaction(stores.engine) as connection:
+    todo, unchanged = [], []
+    with transaction(stores.engine) as connection:
+        for version in versions:
             code = codes[version.version_id]
             known = None if force else stages.stage_done(connection, version.version_id, stage, code)
             working = stages.start_stage(connection, run_id, version, stage)
             if known is None:
                 todo.append(version)
                 continue
-            report.unchanged += 1
+            unchanged.append(version)
             if working:
-                stages.finish_stage(
-                    connection,
-                    run_id,
-                    version,
-                    stage,
-                    code_version=code,
-                    seconds=0,
-                    counts=known,
-                )
-        report.activated += activate(stores, run_id, version, COMPLETE)
+                stages.finish_stage(connection, run_id, version, stage, code_version=code, seconds=0, counts=known)
+    report.unchanged = len(unchanged)
+    for version in unchanged:
+        report.activated += _activate(stores, run_id, version, stage)
     with kept_leases(stores, run_id):
         for outcome in work(todo):
             _record(context, stores, stage, outcome, codes[outcome.version.version_id], report)
@@ -145,7 +142,11 @@ def _record(
             counts=outcome.result,
         )
     report.done.append(outcome)
-    report.activated += activate(stores, context.run.run_id, version, COMPLETE)
+    report.activated += _activate(stores, context.run.run_id, version, stage)
+
+
+def _activate(stores: Stores, run_id: str, version: ClaimedVersion, stage: Stage) -> bool:
+    return stage in LAST and activate(stores, run_id, version, COMPLETE)
 
 
 def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineError:

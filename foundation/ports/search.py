@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from foundation.types import Hit, IndexedChunk, SearchFilter, Vector
@@ -21,6 +21,9 @@ class SearchIndex(Protocol):
 
     def write_version(self, version_id: str, chunks: Sequence[IndexedChunk]) -> None:
         """Replace everything that the index holds of this version, in one step. Idempotent."""
+
+    def write_versions(self, versions: Mapping[str, Sequence[IndexedChunk]]) -> None:
+        """`write_version` of several, which may share one commit: a small file costs less so."""
 
     def delete_versions(self, version_ids: Sequence[str]) -> int:
         """Remove every chunk of these versions; returns how many chunks went. Unknown versions are no error."""

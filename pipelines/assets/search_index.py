@@ -1,5 +1,7 @@
 """search_index: what makes a chunk retrievable by words and by meaning, under its document's ACL."""
 
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
@@ -12,10 +14,13 @@ from foundation.stores import Stores
 from foundation.types import ClaimedVersion, IndexedChunk, Stage
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
+from pipelines.batch import Counts, Outcome, run_stage, versions_of_run
 from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
+
+_TOGETHER = 1000
+"""Chunks that go into one commit, about."""
 
 
 @stage_asset(
@@ -27,7 +32,7 @@ from pipelines.resources import StoresResource
 def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.SEARCH_INDEX, versions, one_by_one(lambda version: _index(at, version)))
+    report = run_stage(context, at, Stage.SEARCH_INDEX, versions, lambda todo: _index(at, todo))
     # The same bytes under another name are indexed already; only who may find them has changed.
     for version in versions:
         with transaction(at.engine) as connection:
@@ -43,17 +48,37 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
     )
 
 
-def _index(stores: Stores, version: ClaimedVersion) -> Counts:
+def _index(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    """Several small versions share a commit; each is read back before it counts as indexed."""
+    group: dict[str, tuple[ClaimedVersion, list[IndexedChunk]]] = {}
+    for version in versions:
+        group[version.version_id] = (version, _rows(stores, version))
+        if sum(len(rows) for _, rows in group.values()) >= _TOGETHER:
+            yield from _write(stores, group)
+            group = {}
+    yield from _write(stores, group)
+
+
+def _rows(stores: Stores, version: ClaimedVersion) -> list[IndexedChunk]:
     chunks = stores.artefacts.load_chunks(version.version_id, CHUNKER)
     ids, vectors = stores.artefacts.load_embeddings(version.version_id, embedding_name(stores.embedder))
     by_id = dict(zip(ids, vectors, strict=True))
     with transaction(stores.engine) as connection:
         acl, document_ids, document_type = access_of_version(connection, version.version_id)
-    rows = [
+    return [
         IndexedChunk(chunk, by_id[chunk.chunk_id], tuple(acl), tuple(document_ids), document_type) for chunk in chunks
     ]
-    stores.search.write_version(version.version_id, rows)
-    found = stores.search.count(version.version_id)
-    if found != len(rows):
-        raise StageFailed(f"{version.file_name}: {found} of {len(rows)} chunks can be read back from the index.")
-    return {"indexed_chunks": len(rows)}
+
+
+def _write(stores: Stores, group: dict[str, tuple[ClaimedVersion, list[IndexedChunk]]]) -> Iterator[Outcome]:
+    if not group:
+        return
+    started = time.monotonic()
+    stores.search.write_versions({version_id: rows for version_id, (_, rows) in group.items()})
+    share = (time.monotonic() - started) / len(group)
+    for version, rows in group.values():
+        found = stores.search.count(version.version_id)
+        result: Counts | Exception = {"indexed_chunks": len(rows)}
+        if found != len(rows):
+            result = StageFailed(f"{version.file_name}: {found} of {len(rows)} chunks can be read back from the index.")
+        yield Outcome(version, share, result)

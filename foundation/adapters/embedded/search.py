@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -53,14 +53,18 @@ class EmbeddedSearchIndex:
         self._reader = SnapshotReader(self._folder, dimension)
 
     def write_version(self, version_id: str, chunks: Sequence[IndexedChunk]) -> None:
-        for indexed in chunks:
-            if indexed.chunk.version_id != version_id:
-                raise InvalidInput(f"chunk {indexed.chunk.chunk_id} is of another version than {version_id}")
-            self._check(indexed.vector, f"vector of chunk {indexed.chunk.chunk_id}")
-        if len(chunks) >= 1 << documents.ROW_BITS:
-            raise InvalidInput(f"{version_id}: {len(chunks)} chunks", fix="Chunk it more coarsely.")
+        self.write_versions({version_id: chunks})
+
+    def write_versions(self, versions: Mapping[str, Sequence[IndexedChunk]]) -> None:
+        for version_id, chunks in versions.items():
+            for indexed in chunks:
+                if indexed.chunk.version_id != version_id:
+                    raise InvalidInput(f"chunk {indexed.chunk.chunk_id} is of another version than {version_id}")
+                self._check(indexed.vector, f"vector of chunk {indexed.chunk.chunk_id}")
+            if len(chunks) >= 1 << documents.ROW_BITS:
+                raise InvalidInput(f"{version_id}: {len(chunks)} chunks", fix="Chunk it more coarsely.")
         with self._exclusive() as index:
-            _replace(index, version_id, chunks)
+            _replace(index, versions)
 
     def delete_versions(self, version_ids: Sequence[str]) -> int:
         unique = list(dict.fromkeys(version_ids))
@@ -78,7 +82,7 @@ class EmbeddedSearchIndex:
             found = _stored(index.searcher(), _term("version_id", version_id))
             changed = [replace(one, acl=tuple(acl), document_ids=tuple(document_ids)) for one in found]
             if [_access(one) for one in changed] != [_access(one) for one in found]:
-                _replace(index, version_id, sorted(changed, key=lambda one: one.chunk.ordinal))
+                _replace(index, {version_id: sorted(changed, key=lambda one: one.chunk.ordinal)})
 
     def count(self, version_id: str | None = None) -> int:
         searcher = self._reader.searcher()
@@ -203,15 +207,19 @@ def _commit(index: tantivy.Index) -> Iterator[tantivy.IndexWriter]:
         writer.wait_merging_threads()  # releases tantivy's own lock
 
 
-def _replace(index: tantivy.Index, version_id: str, chunks: Sequence[IndexedChunk]) -> None:
+def _replace(index: tantivy.Index, versions: Mapping[str, Sequence[IndexedChunk]]) -> None:
+    """All of them in one commit, each with a write number of its own, from which its rows are counted."""
     searcher = index.searcher()
-    write = secrets.randbits(43)
-    while searcher.doc_freq("write", documents.write_term(write)):
-        write = secrets.randbits(43)
     with _commit(index) as writer:
-        writer.delete_documents_by_term("version_id", version_id)
-        for row, indexed in enumerate(chunks, write << documents.ROW_BITS):
-            writer.add_document(documents.to_document(indexed, row))
+        taken: set[int] = set()
+        for version_id, chunks in versions.items():
+            write = secrets.randbits(43)
+            while write in taken or searcher.doc_freq("write", documents.write_term(write)):
+                write = secrets.randbits(43)
+            taken.add(write)
+            writer.delete_documents_by_term("version_id", version_id)
+            for row, indexed in enumerate(chunks, write << documents.ROW_BITS):
+                writer.add_document(documents.to_document(indexed, row))
 
 
 def _access(indexed: IndexedChunk) -> tuple[set[str], set[str]]:
