@@ -16,6 +16,7 @@ from foundation.errors import ConfigurationError, InvalidInput
 from foundation.registry.tables import document_versions, documents
 from foundation.types import Principal
 
+_NAME = re.compile(r"[^\W_][\w.+@-]{0,199}\Z")
 _ENTRY = re.compile(r"(?:user|group):[^\s,]{1,200}\Z")
 
 
@@ -67,14 +68,33 @@ def known_version(version_id: ColumnElement[str]) -> ColumnElement[bool]:
     )
 
 
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine itself: `localhost`, or an address of the loopback range; no other name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def require_safe_address(host: str, has_keys: bool) -> None:
     """ConfigurationError when the service would listen beyond this machine without API keys."""
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = host == "localhost"
-    if not loopback and not has_keys:
+    if not is_loopback(host) and not has_keys:
         raise ConfigurationError(
             f"ASKLINE_SERVICE__HOST={host}: listening beyond loopback needs API keys, and there are none.",
             fix="Create one with `askline keys create NAME` while it listens on 127.0.0.1, or set the host back.",
         )
+
+
+def may_manage(principal: Principal, owner: str) -> bool:
+    """Whether the principal may delete a document, try it again or change who sees it: its owner, or an admin."""
+    return principal.name == owner or "admin" in principal.scopes
+
+
+def parse_name(name: str, field: str = "name") -> str:
+    """A principal's or group's canonical name, of a form that ACL entries and object keys can hold. InvalidInput."""
+    canonical = canonical_name(name)
+    if not _NAME.match(canonical):
+        raise InvalidInput(
+            f"{field}: {name!r} is no name.", fix="Use letters, digits and . _ - + @, beginning with a letter or digit."
+        )
+    return canonical

@@ -62,7 +62,6 @@ class _Erasure:
         self.at, self.document_id, self.key, self.versions = stores, document_id, landing_key, unshared
         with transaction(stores.engine) as connection:
             self.tables = [row for version in unshared for row in datasets_of(connection, version)]
-            self.objects = erasures.object_versions(connection, document_id)
 
     def stores(self) -> list[tuple[str, Callable[[], int], Callable[[], int]]]:
         """In this order: first what could still answer, last what says that there was something."""
@@ -128,11 +127,10 @@ class _Erasure:
         return len(self._own_objects())
 
     def _own_objects(self) -> set[str]:
-        """Stored versions at the key that only this document has; an upload since then may share some of them."""
+        """Stored versions at the key that no living document has: an upload since then may have some of its own."""
         with transaction(self.at.engine) as connection:
             living = erasures.living_object_versions(connection, self.key)
-        there = {version.version_id for version in self.at.landing.versions(self.key)}
-        return (there & self.objects) - living
+        return {version.version_id for version in self.at.landing.versions(self.key)} - living
 
     def _remove_objects(self) -> int:
         with transaction(self.at.engine) as connection:

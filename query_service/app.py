@@ -16,7 +16,7 @@ from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from foundation.access import require_safe_address
+from foundation.access import is_loopback, require_safe_address
 from foundation.registry.database import transaction
 from foundation.registry.keys import any_key
 from foundation.settings import Settings, get_settings
@@ -52,7 +52,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
         with transaction(services.stores.engine) as connection:
             has_keys = any_key(connection)
         require_safe_address(settings.service.host, has_keys)
-        app.state.keys_required = not _is_loopback(settings.service.host)
+        app.state.keys_required = not is_loopback(settings.service.host)
         services.warm_up()
         app.state.graph = build_graph(services)
         if settings.service.log_content:
@@ -71,7 +71,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
     app.state.services = services
     app.add_middleware(GZipMiddleware, minimum_size=2_000)
     app.add_middleware(BodyLimit, max_megabytes=settings.service.max_upload_mb)
-    app.add_middleware(OwnOrigin, loopback=_is_loopback(settings.service.host))
+    app.add_middleware(OwnOrigin, loopback=is_loopback(settings.service.host))
     app.add_middleware(_SecurityHeaders)
     problems.install(app)
     for module in (ask, search, uploads, documents, tables, sessions, lineage, graph, keys, health):
@@ -118,15 +118,13 @@ class _SecurityHeaders:
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
-
-
 def main() -> None:
     settings = get_settings()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for chatty in ("httpx", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # problems.py logs what went wrong without the message, which may quote a question; uvicorn would print it whole.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.exc_info)
     uvicorn.run(
         create_app(settings),
         host=settings.service.host,

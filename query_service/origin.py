@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from foundation.access import is_loopback
 from foundation.errors import Forbidden
 from query_service.problems import problem
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class OwnOrigin:
@@ -34,7 +33,7 @@ class OwnOrigin:
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> Forbidden | None:
         host = urlsplit(f"//{headers.get(b'host', '')}").hostname or ""
-        if self._loopback and host not in _LOOPBACK and not host.startswith("127."):
+        if self._loopback and not is_loopback(host):
             return Forbidden(
                 "This service answers to loopback names only.", fix="Use http://127.0.0.1 or http://localhost."
             )

@@ -40,6 +40,12 @@ def problem(error: AsklineError) -> JSONResponse:
     return JSONResponse(problem_body(error), error.status, headers=headers, media_type=MEDIA_TYPE)
 
 
+def log_unexpected(where: str, error: Exception) -> None:
+    """The type and the trace's frames, not the message: it may quote a question or a document."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s: %s\n%s", where, type(error).__name__, frames)
+
+
 def install(app: FastAPI) -> None:
     """Every error of every route comes out as a problem."""
 
@@ -81,9 +87,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-        # The type and the trace's frames, not the message: it may quote a question or a document.
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        logger.error("%s %s: %s\n%s", request.method, request.url.path, type(error).__name__, frames)
+        log_unexpected(f"{request.method} {request.url.path}", error)
         return problem(AsklineError("Something went wrong inside Askline."))
 
 

@@ -81,7 +81,7 @@ def _to_specialists(state: QuestionState) -> list[Send]:
 
 
 def _fall_back_or_answer(state: QuestionState) -> str | list[Send]:
-    """What no specialist answered is asked of the fall-backs, as the whole question: a clause may lean on the others."""
+    """What nobody answered is asked of the fall-backs, as the whole question: a clause may lean on the others."""
     findings, whole = state.get("findings", []), state["rewritten_question"]
     if state.get("forced_routes") or not open_clauses(state):
         return "final_answer"

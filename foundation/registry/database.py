@@ -10,10 +10,10 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from foundation.errors import Unavailable
+from foundation.errors import InvalidInput, Unavailable
 from foundation.registry.tables import SCHEMA
 
 MIGRATION_LOCK = 0x41534B4C  # "ASKL": every process of Askline takes the same advisory lock
@@ -26,6 +26,7 @@ def create_registry_engine(url: str, *, pool_size: int = 5, connect_timeout_s: i
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
+        hide_parameters=True,  # they hold names and questions, and errors end up in logs
         pool_timeout=connect_timeout_s,
         connect_args={"connect_timeout": connect_timeout_s, "options": "-c timezone=utc -c statement_timeout=60000"},
     )
@@ -58,6 +59,8 @@ def reachable() -> Iterator[None]:
         raise Unavailable("The registry (Postgres) has no free connection.") from error
     except (OperationalError, InterfaceError) as error:
         raise Unavailable("The registry (Postgres) does not answer.") from error
+    except DataError as error:
+        raise InvalidInput("A value holds a character that cannot be stored, such as NUL.") from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("The connection to the registry (Postgres) broke.") from error

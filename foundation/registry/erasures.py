@@ -113,15 +113,6 @@ def unshared_versions(connection: Connection, version_ids: Sequence[str]) -> lis
     return [version for version in version_ids if version not in kept]
 
 
-def object_versions(connection: Connection, document_id: str) -> set[str]:
-    """The landing bucket's version ids of this document."""
-    return set(
-        connection.execute(
-            select(document_versions.c.object_version).where(document_versions.c.document_id == document_id)
-        ).scalars()
-    )
-
-
 def living_object_versions(connection: Connection, landing_key: str) -> set[str]:
     """Version ids at this key that a living document has."""
     return set(

@@ -93,12 +93,19 @@ def register_arrival(connection: Connection, arrival: Arrival) -> Received:
         arrival.sha256,
         source=arrival.source,
         number=known.number if known.number == latest else latest + 1,
+        object_version=arrival.object_version,
     )
     return Received(existing.document_id, arrival.sha256, known.arrival_day, True, existing.duplicate_of)
 
 
 def requeue(
-    connection: Connection, document_id: str, version_id: str, *, source: str, number: int | None = None
+    connection: Connection,
+    document_id: str,
+    version_id: str,
+    *,
+    source: str,
+    number: int | None = None,
+    object_version: str | None = None,
 ) -> None:
     """Put a version that is not in work back to `uploaded`, with its attempts counted anew."""
     values: dict[str, object] = {
@@ -113,6 +120,8 @@ def requeue(
     }
     if number is not None:
         values["number"] = number
+    if object_version is not None:
+        values["object_version"] = object_version
     row = connection.execute(
         update(document_versions)
         .where(

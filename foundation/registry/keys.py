@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
-from foundation.access import canonical_name
+from foundation.access import parse_name
 from foundation.errors import InvalidInput, NotFound, Unauthenticated
 from foundation.ids import new_id
 from foundation.registry.tables import api_keys
@@ -25,16 +25,16 @@ def create_key(
 ) -> tuple[str, str]:
     """(key_id, key) of a new key for the principal `name`."""
     unknown = set(scopes) - set(SCOPES)
-    if unknown or not name.strip():
-        raise InvalidInput(f"scopes: {', '.join(sorted(unknown)) or 'name is empty'}; scopes are {', '.join(SCOPES)}.")
+    if unknown:
+        raise InvalidInput(f"scopes: {', '.join(sorted(unknown))}; scopes are {', '.join(SCOPES)}.")
     key = PREFIX + "".join(secrets.choice(_LETTERS) for _ in range(40))
     key_id = new_id("key")
     connection.execute(
         insert(api_keys).values(
             key_id=key_id,
             key_hash=_hash(key),
-            name=canonical_name(name),
-            groups=[canonical_name(group) for group in groups],
+            name=parse_name(name),
+            groups=[parse_name(group, "groups") for group in groups],
             scopes=list(scopes),
         )
     )

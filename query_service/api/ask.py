@@ -20,7 +20,7 @@ from query_service.answer import Answer
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep
 from query_service.api.idempotency import OnceDep
 from query_service.guardrails.input_validation import clean_question
-from query_service.problems import problem_body
+from query_service.problems import log_unexpected, problem_body
 from query_service.prompts.router_prompt import ROUTES
 from query_service.services import Services
 from query_service.state import QuestionState
@@ -110,7 +110,8 @@ async def _events(graph: Any, state: QuestionState) -> AsyncIterator[ServerSentE
         return
     except asyncio.CancelledError:
         raise
-    except Exception:  # noqa: BLE001  the stream has begun: its last event must say that it failed
+    except Exception as error:  # noqa: BLE001  the stream has begun: its last event must say that it failed
+        log_unexpected("POST /ask, streamed", error)
         yield event("error", problem_body(AsklineError("Something went wrong inside Askline.")))
         return
     if answer is None:

@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, BackgroundTasks, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy import RowMapping
 
-from foundation.access import parse_acl
-from foundation.errors import Conflict, InvalidInput, NotFound
+from foundation.access import may_manage, parse_acl
+from foundation.errors import Conflict, Forbidden, InvalidInput, NotFound
 from foundation.page_images import boxes_for_span, render_page
 from foundation.publication import hide_tables
 from foundation.registry import documents as registry
@@ -20,7 +21,7 @@ from foundation.registry.claims import ask_for_run
 from foundation.registry.erasures import get_erasure, request_erasure
 from foundation.registry.intake import requeue
 from foundation.registry.stages import parser_of
-from foundation.types import Status
+from foundation.types import Principal, Status
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, WriterDep, checked_cursor, page
 from query_service.api.records import full_record, record
 
@@ -64,6 +65,8 @@ def get_document(
 
 
 class DocumentChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
     acl: list[str] | None = None
     document_type: str | None = None
     authority: str | None = None
@@ -85,8 +88,11 @@ def change_document(
     values: dict[str, Any] = change.model_dump(exclude_unset=True)
     if not values:
         raise InvalidInput("The change is empty.")
+    _require_owner(row, principal)
     if "acl" in values:
         values["acl"] = list(parse_acl(values["acl"] or []))
+        if not values["acl"]:
+            raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
     registry.change_document(connection, document_id, values)
     audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
     if "acl" in values and row["active_version"]:
@@ -222,6 +228,7 @@ def retry(
     principal: WriterDep,
 ) -> dict[str, Any]:
     row = registry.get_document(connection, principal, document_id)
+    _require_owner(row, principal)
     if row["status"] != Status.FAILED:
         raise Conflict(f"{document_id} is {row['status']}; only a failed document is tried again.")
     requeue(connection, document_id, row["latest_version"], source="retry")
@@ -241,6 +248,7 @@ def delete_document(
     connection: ConnectionDep,
     principal: WriterDep,
 ) -> dict[str, Any]:
+    _require_owner(registry.get_document(connection, principal, document_id), principal)
     requested = request_erasure(connection, principal, document_id)
     hide_tables(connection, services.stores.relational, requested.active_version)
     background.add_task(services.nudge.erase)
@@ -261,6 +269,14 @@ def erasure(erasure_id: str, connection: ConnectionDep, principal: PrincipalDep)
         "kept": "The audit line: ids, hash, times and who asked; neither names nor content.",
         "message": row["error_message"],
     }
+
+
+def _require_owner(row: RowMapping, principal: Principal) -> None:
+    """To see a document is not to dispose of it."""
+    if not may_manage(principal, row["owner"]):
+        raise Forbidden(
+            "Only its owner may change, delete or retry this document.", fix="Ask its owner, or use an admin's key."
+        )
 
 
 def _parser(connection: ConnectionDep, version_id: str) -> str:
