@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 
+from query_service.reasoning.joins import name_words
 from query_service.reasoning.planner_context import NOUNS, Context, Unanswerable
 from query_service.reasoning.planner_groups import age_today, alias_of
-from query_service.reasoning.planner_lexicon import NUMERIC
+from query_service.reasoning.planner_lexicon import NUMERIC, squeeze
 from query_service.reasoning.planner_marts import average_from_mart, count_from_mart, of_totals
 from query_service.reasoning.planner_ranks import rank
 from query_service.reasoning.planner_rows import flagged, moment, rows
 from query_service.reasoning.planner_tags import Tag
+from query_service.reasoning.planner_words import is_plural
 from query_service.reasoning.semantic_query import Computed, Function, Measure
 
 _BETWEEN = ("stop", "distinct", "value", "is", "active", "compare")
+_IDENTIFIERS = {"id", "key", "code", "number", "no", "nr", "year"}
 YES_NO = re.compile(r"\s*(?:has|have|had|does|did|do|is|was|were|are)\b", re.IGNORECASE)
 
 
@@ -166,13 +169,31 @@ def _count_of(ctx: Context, target: Tag, groups: list[Tag], distinct: bool) -> N
         return _distinct_patients(ctx, events[0])
     reference = ctx.column(target)
     draft.base = reference.partition(".")[0]
-    kind = ctx.lexicon.column(reference).type
-    if reference in ctx.lexicon.additive or (kind in {"decimal", "double"}):
-        draft.measures.append(Measure(function="sum", column=reference, alias=alias_of("total", target.text)))
-    else:
+    if ctx.lexicon.column(reference).type not in NUMERIC or _identifies(ctx, reference):
         draft.measures.append(
             Measure(function="count_distinct", column=reference, alias=alias_of("number_of", target.text))
         )
+        return
+    if distinct or not (reference in ctx.lexicon.additive or _holds_amounts(ctx, reference)):
+        raise Unanswerable(f"Are the values of {reference} added up, or counted? Ask for their total, or list them.")
+    if reference not in ctx.lexicon.additive:
+        draft.doubt(0.9, f"{reference} is added up over rows.")
+    draft.measures.append(Measure(function="sum", column=reference, alias=alias_of("total", target.text)))
+
+
+def _identifies(ctx: Context, reference: str) -> bool:
+    """Whether the column's numbers are names of things, or of years, so that adding them up says nothing."""
+    table, _, name = reference.partition(".")
+    words = name_words(name)
+    keys = {squeeze(key) for entity in ctx.lexicon.terms.entities for key in entity.keys}
+    linked = {end for k in ctx.lexicon.links for end in ((k.many_table, k.many_column), (k.one_table, k.one_column))}
+    return words[-1] in _IDENTIFIERS or words == name_words(table) or squeeze(name) in keys or (table, name) in linked
+
+
+def _holds_amounts(ctx: Context, reference: str) -> bool:
+    """Whether a numeric column's name says that each row holds how many of something: beds, bed_count."""
+    name = ctx.lexicon.column(reference).name
+    return is_plural(name.replace("_", " ")) or name_words(name)[-1] == "count"
 
 
 def _distinct_patients(ctx: Context, event: str) -> None:

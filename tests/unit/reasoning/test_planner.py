@@ -159,3 +159,48 @@ def test_time_phrases_are_half_open_periods(phrase: str, start: str | None, end:
 
 def test_a_date_that_does_not_exist_is_no_period() -> None:
     assert periods("How many visits on 2021-02-30?", TODAY) == []
+
+
+WARDS = TableInfo(
+    name="wards",
+    label="wards",
+    columns=(
+        Column("ward", "ward", "text", distinct=2, samples=("Kestrel", "Osprey")),
+        Column("beds", "beds", "bigint", distinct=2, samples=("14", "9")),
+        Column("floor", "floor", "bigint", distinct=2, samples=("1", "2")),
+        Column("ward_number", "ward number", "bigint", distinct=2, samples=("3", "4")),
+        Column("staff_hours", "staff hours", "double", distinct=2, samples=("1.5", "2")),
+    ),
+    row_count=2,
+    kind="upload",
+    parquet_path="wards.parquet",
+    file_name="wards.csv",
+    postgres=True,
+    dataset_id="d",
+)
+
+
+@pytest.mark.parametrize(
+    "question, function, column",
+    [
+        ("How many beds does the Kestrel ward have?", "sum", "wards.beds"),
+        ("How many beds are there in all wards?", "sum", "wards.beds"),
+        ("Number of beds by ward", "sum", "wards.beds"),
+        ("How many staff hours are there?", "sum", "wards.staff_hours"),
+        ("How many ward numbers are there?", "count_distinct", "wards.ward_number"),
+        ("How many wards are there?", "count", None),
+    ],
+)
+def test_amounts_are_added_up_where_keys_and_rows_are_counted(
+    question: str, function: str, column: str | None, terms: Terms
+) -> None:
+    made = understand(question, [WARDS], today=TODAY, terms=terms)
+    assert isinstance(made, Plan), made
+    assert [(m.function, m.column) for m in made.query.measures] == [(function, column)]
+
+
+@pytest.mark.parametrize("question", ["How many different beds are there?", "How many floors are there?"])
+def test_a_number_that_may_be_added_up_or_counted_is_declined(question: str, terms: Terms) -> None:
+    made = understand(question, [WARDS], today=TODAY, terms=terms)
+    assert isinstance(made, Declined), made
+    assert "added up, or counted" in made.reason
