@@ -20,6 +20,10 @@ def activate(stores: Stores, run_id: str, version: ClaimedVersion, required: Seq
         if replaced is None:
             return False
         show_tables(connection, stores.relational, version.version_id, replaced or None)
+    with transaction(stores.engine) as connection:
+        acl, document_ids, _ = active_access(connection, version.version_id)
+    if document_ids:  # who may see it may have changed since it was indexed
+        stores.search.update_access(version.version_id, acl, document_ids)
     if replaced and replaced != version.version_id:
         _retire(stores, replaced)
     return True

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import AsklineError, StageFailed, Unavailable
-from foundation.registry import claims, stages
+from foundation.registry import claims, content_locks, stages
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
@@ -88,22 +88,24 @@ def run_stage(
     run_id, report = context.run.run_id, StageReport()
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
-    todo, unchanged = [], []
-    with transaction(stores.engine) as connection:
-        for version in versions:
-            code = codes[version.version_id]
-            known = None if force else stages.stage_done(connection, version.version_id, stage, code)
-            working = stages.start_stage(connection, run_id, version, stage)
-            if known is None:
-                todo.append(version)
-                continue
-            unchanged.append(version)
-            if working:
-                stages.finish_stage(connection, run_id, version, stage, code_version=code, seconds=0, counts=known)
-    report.unchanged = len(unchanged)
-    for version in unchanged:
-        report.activated += _activate(stores, run_id, version, stage)
-    with kept_leases(stores, run_id):
+    with content_locks.shared(stores.engine, [v.version_id for v in versions]), kept_leases(stores, run_id):
+        todo, unchanged = [], []
+        with transaction(stores.engine) as connection:
+            for version in versions:
+                code = codes[version.version_id]
+                known = None if force else stages.stage_done(connection, version.version_id, stage, code)
+                working = stages.start_stage(connection, run_id, version, stage)
+                if not working and not stages.is_indexed(connection, version):
+                    continue  # deleted, or another run has it now
+                if known is None:
+                    todo.append(version)
+                    continue
+                unchanged.append(version)
+                if working:
+                    stages.finish_stage(connection, run_id, version, stage, code_version=code, seconds=0, counts=known)
+        report.unchanged = len(unchanged)
+        for version in unchanged:
+            report.activated += _activate(stores, run_id, version, stage)
         for outcome in work(todo):
             _record(context, stores, stage, outcome, codes[outcome.version.version_id], report)
     return report

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, RowMapping
 
-from foundation.registry import erasures
+from foundation.registry import content_locks, erasures
 from foundation.registry.conversations import count_quotes, erase_quotes
 from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of, marts_using
@@ -29,11 +29,19 @@ class StoreReport:
     left: int
 
 
-def erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport]:
+def erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport] | None:
     """Erase what the document alone holds; contents that another living document shares stay for that one.
 
-    Can be repeated after a crash: the registry's rows, which say what there is to erase, go last.
+    None when a run is writing artefacts of it at this moment: it stops at its next stage, and the erasure is tried
+    again. Can be repeated after a crash: the registry's rows, which say what there is to erase, go last.
     """
+    with transaction(stores.engine) as held:
+        if not content_locks.try_exclusive(held, erasure["version_ids"]):
+            return None
+        return _erase(stores, erasure, run_id)
+
+
+def _erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport]:
     with transaction(stores.engine) as connection:
         erasures.start_erasure(connection, erasure["erasure_id"], run_id)
         unshared = erasures.unshared_versions(connection, erasure["version_ids"])

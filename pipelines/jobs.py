@@ -38,6 +38,9 @@ def erase_documents(context: dg.OpExecutionContext, stores: StoresResource) -> N
         except AsklineError as error:
             context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
             continue
+        if reports is None:
+            context.log.info(f"{erasure['erasure_id']} waits: a run is at work on the document")
+            continue
         lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in reports]
         table = "\n".join(["| store | found | removed | left |", "|---|---|---|---|", *lines])
         context.log_event(

@@ -83,9 +83,33 @@ def stage_done(connection: Connection, version_id: str, stage: Stage, code_versi
     """The counts of this stage if these bytes have it with this code already, for whichever document."""
     return connection.execute(
         select(stages.c.counts)
-        .where(stages.c.version_id == version_id, stages.c.stage == stage, stages.c.code_version == code_version)
+        .join(documents, documents.c.document_id == stages.c.document_id)
+        .where(
+            stages.c.version_id == version_id,
+            stages.c.stage == stage,
+            stages.c.code_version == code_version,
+            documents.c.deleted_at.is_(None),  # what an erasure is about to take away does not count
+        )
         .limit(1)
     ).scalar_one_or_none()
+
+
+def is_indexed(connection: Connection, version: ClaimedVersion) -> bool:
+    """Whether the version answers or has answered, of a document that lives: a re-run may work on it."""
+    return connection.execute(
+        select(
+            exists(
+                select(document_versions.c.version_id)
+                .join(documents, documents.c.document_id == document_versions.c.document_id)
+                .where(
+                    document_versions.c.document_id == version.document_id,
+                    document_versions.c.version_id == version.version_id,
+                    document_versions.c.status == Status.INDEXED,
+                    documents.c.deleted_at.is_(None),
+                )
+            )
+        )
+    ).scalar_one()
 
 
 def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:

@@ -1,5 +1,7 @@
 """What sensors ask of Dagster."""
 
+from datetime import UTC, datetime, timedelta
+
 import dagster as dg
 
 WAITING = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING]
@@ -8,3 +10,11 @@ IN_FLIGHT = [*WAITING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELIN
 
 def any_run(instance: dg.DagsterInstance, job: str, statuses: list[dg.DagsterRunStatus]) -> bool:
     return bool(instance.get_runs(dg.RunsFilter(job_name=job, statuses=statuses), limit=1))
+
+
+def run_waits(instance: dg.DagsterInstance, job: str) -> bool:
+    """Whether a run of the job is about to start. One that has not started for a minute was lost on the way."""
+    recent = datetime.now(UTC) - timedelta(seconds=60)
+    waiting = dg.RunsFilter(job_name=job, statuses=WAITING, created_after=recent)
+    queued = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.QUEUED])
+    return bool(instance.get_runs(waiting, limit=1) or instance.get_runs(queued, limit=1))

@@ -13,7 +13,7 @@ from pipelines.assets.raw_files import TRIGGER_TAG
 from pipelines.jobs import ingest_job, reconcile_job
 from pipelines.reconcile import differs, signature
 from pipelines.resources import StoresResource
-from pipelines.sensors.common import IN_FLIGHT, WAITING, any_run
+from pipelines.sensors.common import IN_FLIGHT, any_run, run_waits
 
 # No run_key anywhere: it dedupes for ever, and a run that failed before its claim would never be asked for again.
 
@@ -37,7 +37,7 @@ def uploads(context: dg.SensorEvaluationContext, stores: StoresResource) -> Iter
         yield dg.SkipReason("Nothing is waiting.")
         return
     # At most one run waits; it takes everything that is pending when it starts.
-    if any_run(context.instance, ingest_job.name, WAITING):
+    if run_waits(context.instance, ingest_job.name):
         yield dg.SkipReason("A run is waiting already.")
         return
     for day, pending in days[:5]:

@@ -46,6 +46,8 @@ def compose(services: Services, state: QuestionState) -> dict[str, Any]:
     status: AnswerStatus = "no_evidence"
     if parts:
         status = "partial" if late or unanswered else "answered"
+    elif findings and len(late) == len(findings):
+        status = "partial"
     answer = _base(state, status, "\n\n".join(parts) or _nothing(findings), warnings)
     answer.claims = claims
     answer.citations = list(cited.values())
@@ -67,7 +69,9 @@ def _line(statement: Statement, marks: list[int], finding: Finding) -> str:
 
 
 def _nothing(findings: list[Finding]) -> str:
-    reasons = list(dict.fromkeys(finding.why for finding in findings if finding.why))
+    if findings and all(finding.state == "late" for finding in findings):
+        return "Time ran out before anything was found. Ask again, or give it more time (deadline_s)."
+    reasons = dict.fromkeys(finding.why for finding in findings if finding.why and finding.state == "empty")
     return " ".join([NO_EVIDENCE, *reasons])
 
 

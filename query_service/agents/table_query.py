@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlglot import exp
 
+from foundation.errors import QueryFailed
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
 from foundation.registry.datasets import sources_of_mart
@@ -26,6 +28,8 @@ from query_service.reasoning.planner_lexicon import content_words
 from query_service.reasoning.table_answer import describe
 from query_service.services import Services
 from query_service.state import Finding, QuestionState, Span, Statement
+
+logger = logging.getLogger(__name__)
 
 ROUTE_ENGINE: dict[str, Engine] = {"sql": "postgres", "s3": "warehouse"}
 SHOWN_ROWS = 50
@@ -73,7 +77,12 @@ def _stored_values(services: Services, question: str, tables: Sequence[TableInfo
     def run(query: exp.Query, postgres: bool) -> QueryResult:
         engine: Engine = "postgres" if postgres else "warehouse"
         statement = query.sql(dialect="postgres" if postgres else stores.warehouse.dialect)
-        return execute(stores, guarded(stores, statement, engine, tables), engine, tables)
+        try:
+            return execute(stores, guarded(stores, statement, engine, tables), engine, tables)
+        except QueryFailed as error:
+            # The question can still be read from what the column profiles hold, and may not be about tables at all.
+            logger.warning("stored values were not looked up: %s", error.code)
+            return QueryResult((), (), False, 0.0)
 
     return StoredValues(tables, run, stores.settings.query.row_limit, content_words(question, services.terms))
 

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
 
 from foundation.errors import AsklineError, InvalidInput
 from foundation.registry.conversations import get_answer, save_feedback
-from foundation.registry.database import reachable
+from foundation.registry.database import reachable, transaction
 from foundation.types import Principal
 from query_service.answer import Answer
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep
@@ -58,11 +59,23 @@ async def ask(
     if "text/event-stream" in accept:
         return EventSourceResponse(_events(graph, state), ping=_KEEP_ALIVE_S)
 
-    async def answer() -> Any:
-        with reachable():
-            return (await graph.ainvoke(state))["answer"]
+    given: dict[str, Answer] = {}
 
-    return await once(asked, answer)
+    async def answer() -> dict[str, str]:
+        with reachable():
+            made: Answer = (await graph.ainvoke(state))["answer"]
+        given[made.answer_id] = made
+        return {"answer_id": made.answer_id}
+
+    answer_id = (await once(asked, answer))["answer_id"]
+    return given.get(answer_id) or await run_in_threadpool(_stored, services, principal, answer_id)
+
+
+def _stored(services: Services, principal: Principal, answer_id: str) -> dict[str, Any]:
+    """The answer as it is stored now: without what has been erased since."""
+    with transaction(services.stores.engine) as connection:
+        body: dict[str, Any] = get_answer(connection, principal, answer_id)["body"]
+    return body
 
 
 def _state(asked: AskRequest, services: Services, principal: Principal) -> QuestionState:

@@ -68,7 +68,6 @@ class DocumentChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     acl: list[str] | None = None
-    document_type: str | None = None
     authority: str | None = None
     source_url: str | None = None
     accessed_at: str | None = None

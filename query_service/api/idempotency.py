@@ -32,7 +32,10 @@ class Once:
         return self._key is not None
 
     async def __call__(self, request_body: Any, act: Callable[[], Awaitable[Any]]) -> Any:
-        """What `act` gives, or gave the first time. IdempotencyMismatch for another body, Conflict while it runs."""
+        """What `act` gives, or gave the first time. IdempotencyMismatch for another body, Conflict while it runs.
+
+        `act` gives ids, not content: what is kept here must not outlive a deletion.
+        """
         if self._key is None:
             return await act()
         described = json.dumps([self._route, jsonable_encoder(request_body)], sort_keys=True)

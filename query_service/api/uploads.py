@@ -64,7 +64,7 @@ async def upload(
     entries = parse_acl(acl) if acl else (f"user:{principal.name}",)
     batch = _Batch(services, principal, entries, card, domain or services.settings.domain)
 
-    async def act() -> dict[str, Any]:
+    async def act() -> list[dict[str, Any]]:
         for file in files:
             await asyncio.to_thread(batch.take, file)
         batch.raise_if_all_refused()
@@ -75,10 +75,11 @@ async def upload(
                 background.add_task(_nudge, services, day)
         if wait:
             await _until_final(services, batch.items, wait)
-        return {"items": [_shown(services, item, request, bool(wait)) for item in batch.items]}
+        return batch.items
 
     described = [[file.filename, await asyncio.to_thread(_digest, file)] for file in files] if once.keyed else []
-    return await once([described, card, entries], act)
+    items = await once([described, card, entries], act)
+    return {"items": [await asyncio.to_thread(_shown, services, item, request, bool(wait)) for item in items]}
 
 
 @dataclass
@@ -103,7 +104,7 @@ class _Batch:
             self.errors.append(error)
             self.items.append({"file_name": file.filename, "status": "rejected", "error": problem_body(error)})
             return
-        self.items.append({"received": received})
+        self.items.append({"document_id": received.document_id, "duplicate_of": received.duplicate_of})
         if received.queued:
             self.days.add(received.arrival_day)
 
@@ -170,7 +171,7 @@ def _nudge(services: Services, day: date) -> None:
 
 async def _until_final(services: Services, items: list[dict[str, Any]], seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    ids = [item["received"].document_id for item in items if "received" in item]
+    ids = [item["document_id"] for item in items if "document_id" in item]
 
     def open_() -> bool:
         with transaction(services.stores.engine) as connection:
@@ -181,13 +182,12 @@ async def _until_final(services: Services, items: list[dict[str, Any]], seconds:
 
 
 def _shown(services: Services, item: dict[str, Any], request: Request, waited: bool) -> dict[str, Any]:
-    if "received" not in item:
-        return item
-    received: Received = item["received"]
+    if "document_id" not in item:
+        return item  # refused
     with transaction(services.stores.engine) as connection:
-        row = received_document(connection, received.document_id)
+        row = received_document(connection, item["document_id"])
         shown = full_record(connection, row, request).model_dump(mode="json")
-        shown["duplicate_of"] = received.duplicate_of
-        if waited:
+        shown["duplicate_of"] = item["duplicate_of"]
+        if waited and row["latest_version"]:
             shown |= outcome_of(connection, services, row["latest_version"])
     return shown

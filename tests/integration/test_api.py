@@ -222,7 +222,10 @@ def test_keys_are_asked_for_by_scope_and_revoked_at_once(client: TestClient, key
 
 def test_another_sites_page_can_do_nothing(client: TestClient) -> None:
     problem(put(client, "a.txt", b"text", headers={"Origin": "https://evil.example"}), 403, "forbidden")
-    problem(client.get("/documents", headers={"Host": "evil.example"}), 403, "forbidden")
+    for host in ("evil.example", "127.evil.example", "127.0.0.1.evil.example:8080", "localhost.evil.example"):
+        problem(client.get("/documents", headers={"Host": host}), 403, "forbidden")
+        own = {"Host": host, "Origin": f"http://{host}"}
+        problem(client.post("/keys", json={"name": "x"}, headers=own), 403, "forbidden")
     assert put(client, "a.txt", b"text", headers={"Origin": "http://127.0.0.1"}).status_code == 202
 
 
@@ -233,6 +236,37 @@ def test_an_idempotency_key_makes_a_request_act_once(client: TestClient) -> None
     problem(put(client, "a.txt", b"other", headers=key), 422, "idempotency_mismatch")
     asked = [client.post("/ask", json={"question": "What is this?"}, headers={"Idempotency-Key": "two"}) for _ in "ab"]
     assert asked[0].json()["answer_id"] == asked[1].json()["answer_id"]
+
+
+def test_a_deleted_document_is_not_quoted_again_by_a_repeated_request(client: TestClient, run_job: RunJob) -> None:
+    item = put(client, "notice.txt", NOTICE).json()["items"][0]
+    run_job("ingest", scope="pending")
+    ask = {"json": {"question": "When are the walk-in hours on weekdays?"}, "headers": {"Idempotency-Key": "k"}}
+    assert "8:00" in client.post("/ask", **ask).text
+    assert "8:00" in client.post("/ask", **ask).text
+    client.delete(f"/documents/{item['document_id']}")
+    run_job("erase_job")
+    assert "8:00" not in client.post("/ask", **ask).text
+
+
+def test_to_see_a_document_is_not_to_dispose_of_it(client: TestClient, key_of: KeyOf) -> None:
+    alice, bob = key_of("alice"), key_of("bob")
+    item = put(client, "notice.txt", NOTICE, headers=alice, acl=["public", "user:alice"]).json()["items"][0]
+    url = f"/documents/{item['document_id']}"
+    assert client.get(url, headers=bob).status_code == 200
+    problem(client.patch(url, json={"acl": ["user:bob"]}, headers=bob), 403, "forbidden")
+    problem(client.delete(url, headers=bob), 403, "forbidden")
+    problem(client.patch(url, json={"acl": []}, headers=alice), 400, "invalid_input")
+    problem(client.patch(url, json={"nosuch": 1}, headers=alice), 400, "invalid_input")
+    assert client.patch(url, json={"acl": ["user:alice"]}, headers=alice).json()["acl"] == ["user:alice"]
+    assert client.delete(url, headers=alice).status_code == 202
+
+
+def test_nul_is_refused_wherever_it_comes(client: TestClient) -> None:
+    for path in ("/documents/%00", "/documents?q=%00", "/tables/%00", "/sessions/%00"):
+        assert client.get(path).status_code in (400, 404), path
+    assert client.post("/sessions", json={"title": "a\0b"}).status_code == 400
+    assert client.post("/keys", json={"name": "a/b"}).status_code == 400
 
 
 def test_a_cursor_that_no_page_gave_out_is_refused(client: TestClient) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from foundation.access import local_principal
@@ -20,7 +22,10 @@ from foundation.registry.lineage import stages_of_version
 from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.types import SearchFilter, Stage
+from pipelines.erasure import erase
+from pipelines.reconcile import differs
 
+chunks_module = import_module("pipelines.assets.chunks")  # the package names the asset so
 SAMPLES = Path(__file__).parents[2] / "samples"
 LOCAL = local_principal("local")
 
@@ -205,3 +210,43 @@ def test_the_checks_of_a_day_pass_and_name_what_failed(stores: Stores, land: Lan
     assert "bad.pdf" in checks["no_version_failed"].metadata["failures"].value
     assert checks["every_version_ended"].metadata["indexed"].value == 2
     assert checks["rows_equal"].metadata["tables"].value == 1
+
+
+def test_bytes_that_came_back_are_erased_with_the_document(stores: Stores, land: Land, run_job: RunJob) -> None:
+    for data in (b"first words", b"second words", b"first words"):
+        got = land("a.txt", data)
+        run_job("ingest", scope="pending")
+    assert record(stores, got.document_id)["active_version"] == got.version_id
+    assert not differs(stores)
+    with transaction(stores.engine) as connection:
+        erasures.request_erasure(connection, LOCAL, got.document_id)
+    assert run_job("erase_job").success
+    time.sleep(1.1)
+    run_job("reconcile_job")
+    assert list(stores.landing.current()) == []
+    with transaction(stores.engine) as connection:
+        assert documents.list_documents(connection, LOCAL) == []
+
+
+def test_an_erasure_waits_for_a_stage_that_is_writing_and_the_stage_stops(
+    stores: Stores, land: Land, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got = land("a.txt", b"Insulin lowers blood sugar.")
+    outcomes: list[Any] = []
+    whole = chunks_module.chunk_document
+
+    def deleted_meanwhile(*args: Any, **more: Any) -> Any:
+        with transaction(stores.engine) as connection:
+            erasures.request_erasure(connection, LOCAL, got.document_id)
+        with transaction(stores.engine) as connection:
+            (waiting,) = erasures.open_erasures(connection, 3)
+        outcomes.append(erase(stores, waiting, "run"))
+        return whole(*args, **more)
+
+    monkeypatch.setattr(chunks_module, "chunk_document", deleted_meanwhile)
+    assert run_job("ingest", scope="pending").success
+    assert outcomes == [None]
+    assert run_job("erase_job").success
+    assert list(stores.derived.current()) == []
+    assert stores.search.count() == 0
+    assert record(stores, got.document_id)["status"] == "deleted"

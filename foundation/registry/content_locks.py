@@ -1,0 +1,41 @@
+"""Locks on contents, across processes: stages that write artefacts of a version share one, its erasure has it alone.
+
+Session-level for the stages (they commit in between), held by a connection of their own: if the process dies, the
+server gives them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, text
+
+_SPACE = 0x41534B56  # keeps these keys apart from those of landing keys
+
+
+@contextmanager
+def shared(engine: Engine, version_ids: Sequence[str]) -> Iterator[None]:
+    """Wait for erasures of these contents to end, and keep others from beginning while the block runs."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        try:
+            for version_id in sorted(set(version_ids)):  # in one order, so that two runs cannot wait for each other
+                connection.execute(
+                    text("select pg_advisory_lock_shared(hashtextextended(:version, :space))"),
+                    {"version": version_id, "space": _SPACE},
+                )
+            yield
+        finally:
+            if not connection.closed and not connection.invalidated:
+                connection.execute(text("select pg_advisory_unlock_all()"))
+
+
+def try_exclusive(connection: Connection, version_ids: Sequence[str]) -> bool:
+    """Until the transaction ends, no stage writes artefacts of these contents; False when one does so now."""
+    return all(
+        connection.execute(
+            text("select pg_try_advisory_xact_lock(hashtextextended(:version, :space))"),
+            {"version": version_id, "space": _SPACE},
+        ).scalar_one()
+        for version_id in sorted(set(version_ids))
+    )
