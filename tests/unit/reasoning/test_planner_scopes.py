@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiled_tables import profile
 
 from foundation.types import TableInfo
 from query_service.reasoning.compiler import compile
 from query_service.reasoning.planner import Declined, Plan, understand
 from query_service.reasoning.planner_terms import load_terms
 from query_service.reasoning.semantic_query import SemanticQuery
-from tests.unit.reasoning.conftest import profile
 
 _COSTS = """create or replace view class_costs as select encounterclass as class, year(start) as year,
     count(*) as encounters, sum(total_claim_cost)::decimal(18, 2) as total_claim_cost,
