@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from cli.client import Client
 from cli.output import console
-from foundation.errors import AsklineError
+from foundation.errors import AsklineError, InvalidInput
 
 FINAL = ("indexed", "failed", "deleted")
 SKIPPED = ("LICENCES.md", "questions.yaml", "SYNTHEA_LICENSE", "make")
@@ -35,6 +35,7 @@ def upload(
     client: Client, paths: Sequence[Path], fields: dict[str, Any], *, timeout_s: float | None, quiet: bool = False
 ) -> list[dict[str, Any]]:
     """Records of the files at their end (or at the time-out). A refused file gives {file_name, status, error}."""
+    _refuse_equal_names(paths)
     records: list[dict[str, Any]] = []
     progress = Progress(
         SpinnerColumn(),
@@ -67,6 +68,18 @@ def upload(
             if len(done) == len(records) or (deadline is not None and time.monotonic() > deadline):
                 return records
             time.sleep(0.3)
+
+
+def _refuse_equal_names(paths: Sequence[Path]) -> None:
+    """A name is a document: a second file of one name would become the next version of the first."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        other = seen.setdefault(path.name, path)
+        if other != path:
+            raise InvalidInput(
+                f"{other} and {path} have one name, so the second would replace the first.",
+                fix="Rename one of them, or copy the folder into the landing folder, where the path is the name.",
+            )
 
 
 def _fresh(client: Client, record: dict[str, Any]) -> dict[str, Any]:

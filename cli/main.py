@@ -277,7 +277,10 @@ def main() -> None:
     try:
         app()
     except AsklineError as error:
-        show_error(error.code, error.message, error.fix)
+        if "--json" in sys.argv:
+            as_json({"code": error.code, "message": error.message, "fix": error.fix})
+        else:
+            show_error(error.code, error.message, error.fix)
         sys.exit(1)
 
 
