@@ -72,6 +72,8 @@ def run(services: Services, state: QuestionState) -> Finding:
     target = find_target(services, state, rest)
     if not target.documents or (target.ambiguous and len(target.documents) > _MOST_NAMED):
         return Finding("classification", "empty", why=target.reason)
+    if not target.named and state.get("document_ids") is None:
+        return Finding("classification", "empty", why="The question names no document whose kind could be told.")
     statements = [s for d in target.documents[:_MOST_NAMED] if (s := _statement(services, d, asked))]
     if not statements:
         names = ", ".join(document.file_name for document in target.documents[:_MOST_NAMED])

@@ -71,8 +71,8 @@ def find_target(services: Services, state: QuestionState, question: str | None =
     return resolve(
         asked,
         openings,
-        retrieve=lambda: retrieve(
-            stores, principal, asked, k=stores.settings.search.k, document_ids=within, document_type=of_type
+        retrieve=lambda ids: retrieve(
+            stores, principal, asked, k=stores.settings.search.k, document_ids=ids or within, document_type=of_type
         ),
         kinds=kind_words((t.name, t.aliases) for t in load_types(stores.domain.file("document_types.yaml"))),
         chosen=within is not None,

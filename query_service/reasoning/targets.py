@@ -68,7 +68,8 @@ class Target:
 
     ambiguous: any one of them may be meant. topic: the words of the question that name no document and do no asking.
     titled: those that are of the document's title but not of its file name; a title may be only its first heading.
-    section: the number of a section (`6`, `3.2`, `B`) that the question asks for.
+    section: the number of a section (`6`, `3.2`, `B`) that the question asks for. named: false when only retrieval
+    found the documents.
     """
 
     documents: tuple[Opening, ...]
@@ -77,6 +78,11 @@ class Target:
     section: str | None = None
     ambiguous: bool = False
     reason: str | None = None
+    named: bool = True
+
+
+Retrieve = Callable[[Sequence[str] | None], Sequence[Hit]]
+"""Ids of documents, None for all → the passages that are nearest to the question."""
 
 
 @dataclass(slots=True)
@@ -90,14 +96,15 @@ def resolve(
     question: str,
     documents: Sequence[Opening],
     *,
-    retrieve: Callable[[], Sequence[Hit]] = tuple,
+    retrieve: Retrieve = lambda _: (),
     kinds: Mapping[str, str] | None = None,
     chosen: bool = False,
 ) -> Target:
     """What `question` is about, among `documents`.
 
     kinds: words for kinds of documents → the type's name (`booklet` → `patient_education`). retrieve: called when no
-    document is named. chosen: somebody has narrowed the documents to these, so a question may leave them unnamed.
+    document is named, or only by one word or its kind. chosen: somebody has narrowed the documents to these, so a
+    question may leave them unnamed.
     """
     target = _resolve(question, documents, retrieve, {_key(word): name for word, name in (kinds or {}).items()}, chosen)
     said = _SECTION_SAID.search(question)
@@ -109,7 +116,7 @@ def resolve(
 def _resolve(
     question: str,
     documents: Sequence[Opening],
-    retrieve: Callable[[], Sequence[Hit]],
+    retrieve: Retrieve,
     kinds: Mapping[str, str],
     chosen: bool,
 ) -> Target:
@@ -129,6 +136,13 @@ def _resolve(
     documents_named, by_file, by_title, tied = _named(question, documents, kinds)
     if documents_named:
         topic = _topic(question, by_file | by_title, kinds)
+        # One word or a kind may be said in passing: `the conditions of the peace`, `the policy on space travel`.
+        if topic and not chosen and len(by_file | by_title) < 2:
+            hits = retrieve([document.document_id for document in documents_named])
+            holding = [document for document in documents_named if _holds(document, hits, topic)]
+            if not holding:
+                return Target((), topic, section=number, reason=_says_nothing(documents_named, topic))
+            documents_named, tied = holding, tied and len(holding) > 1
         titled = _topic(question, (set(_stems(question)) - by_title) | by_file, kinds)
         return replace(_target(documents_named, topic, number, ambiguous=tied), titled=titled)
     topic = _topic(question, set(), kinds)
@@ -139,7 +153,7 @@ def _resolve(
         return Target(tuple(documents), topic, section=number)
     if pointing:
         return Target((), section=number, reason="The question points at a document; say which one by its name.")
-    return _by_hits(documents, retrieve(), topic, number)
+    return _by_hits(documents, retrieve(None), topic, number)
 
 
 def kind_words(types: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
@@ -318,12 +332,15 @@ def _longest_run(name: Sequence[str], asked: Sequence[str]) -> int:
 
 
 def _by_hits(documents: Sequence[Opening], hits: Sequence[Hit], topic: str, section: str | None) -> Target:
-    """The document that holds most of the best passages."""
-    by_version = {document.version_id: document for document in reversed(documents)}
+    """The document that holds most of the best passages, if they hold every word of the topic."""
+    if not topic:
+        return Target((), section=section, reason="The question names no document; say which one you mean.")
+    # Nearness alone is no ground: far-off questions come near to some passage or other.
+    by_version = {d.version_id: d for d in reversed(documents) if _holds(d, hits, topic)}
     near = [hit for hit in hits if hit.version_id in by_version and hit.scores.get("dense", 1.0) >= _LEAST_COSINE]
     if not near:
         reason = "The question names no document that you can see, and no passage is near enough to its words."
-        return Target((), topic, section=section, reason=reason)
+        return Target((), topic, section=section, reason=reason, named=False)
     shares: defaultdict[str, float] = defaultdict(float)
     for hit in near:
         shares[hit.version_id] += max(hit.score, 0.0)
@@ -331,9 +348,21 @@ def _by_hits(documents: Sequence[Opening], hits: Sequence[Hit], topic: str, sect
     if shares[first] >= _SHARE_OF_HITS * sum(shares.values()):
         found = by_version[first]
         reason = f"The question names no document; {found.file_name} holds most of the nearest passages."
-        return Target((found,), topic, section=section, reason=reason)
+        return Target((found,), topic, section=section, reason=reason, named=False)
     ranked = [by_version[version] for version in sorted(shares, key=lambda v: -shares[v])[:_MOST_NAMED]]
-    return _target(ranked, topic, section, ambiguous=True)
+    return replace(_target(ranked, topic, section, ambiguous=True), named=False)
+
+
+def _holds(document: Opening, hits: Sequence[Hit], topic: str) -> bool:
+    """Whether the document's passages and names, together, hold every word of the topic."""
+    held = {word for name in _names(document.file_name, document.title) for word in name}
+    held.update(word for hit in hits if hit.version_id == document.version_id for word in _stems(hit.text))
+    return held.issuperset(_stems(topic))
+
+
+def _says_nothing(documents: Sequence[Opening], topic: str) -> str:
+    names = ", ".join(document.file_name for document in documents[:_MOST_NAMED])
+    return f"No passage on “{topic}” was found in {names}."
 
 
 # Words

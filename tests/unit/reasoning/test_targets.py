@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from foundation.registry.openings import Opening
 from foundation.types import Hit
-from query_service.agents import summarization
+from query_service.agents import classification, summarization
 from query_service.reasoning.targets import Target, resolve
 
 KINDS = {"policy": "policy", "booklet": "patient_education", "notice": "notice", "price list": "price_list"}
@@ -68,7 +68,7 @@ def test_two_that_are_both_named_are_no_ambiguity() -> None:
 
 
 def test_a_name_that_nobody_has_is_said_and_no_other_document_is_taken() -> None:
-    target = ask("Summarize merger_plan.docx", retrieve=lambda: [hit("version_2", 0.9, 1.0)])
+    target = ask("Summarize merger_plan.docx", retrieve=lambda _: [hit("version_2", 0.9, 1.0)])
     assert names(target) == [] and target.reason is not None and "merger_plan.docx" in target.reason
 
 
@@ -79,19 +79,52 @@ def test_what_is_asked_about_the_document_is_kept_apart_from_its_name() -> None:
     assert ask("Summarize the chapter on hand hygiene in the policy of 2024 about hygiene").topic == "hand hygiene"
 
 
-def hit(version: str, dense: float, score: float) -> Hit:
-    return Hit(f"chunk_{version}_{score}", version, 0, 4, "text", score, {"dense": dense})
+def hit(version: str, dense: float, score: float, text: str = "In an emergency call us.") -> Hit:
+    return Hit(f"chunk_{version}_{score}", version, 0, 4, text, score, {"dense": dense})
 
 
 def test_without_a_name_the_document_with_most_of_the_near_passages_is_taken() -> None:
     question = "Summarize what to do in an emergency"
     near = [hit("version_2", 0.8, 1.0), hit("version_2", 0.7, 0.8), hit("version_3", 0.65, 0.4)]
-    assert names(ask(question, retrieve=lambda: near)) == ["visiting_hours.txt"]
+    assert names(ask(question, retrieve=lambda _: near)) == ["visiting_hours.txt"]
     spread = [hit(f"version_{n}", 0.7, 0.5) for n in (2, 3, 4)]
-    assert ask(question, retrieve=lambda: spread).ambiguous
+    assert ask(question, retrieve=lambda _: spread).ambiguous
     far = [hit("version_2", 0.5, 1.0)]
-    target = ask(question, retrieve=lambda: far)
+    target = ask(question, retrieve=lambda _: far)
     assert names(target) == [] and target.reason
+
+
+def test_near_passages_without_the_words_of_the_topic_are_no_ground_to_take_a_document() -> None:
+    near = [hit("version_3", 0.9, 1.0, "Asthma at home: breathe slowly.")]
+    for question in ("asdf qwer zxcv", "tell me a joke", "Summarize a revolution in breathing", "Classify"):
+        target = ask(question, retrieve=lambda _: near)
+        assert names(target) == [] and target.reason, question
+    target = ask("Summarize slow breathing", retrieve=lambda _: near)
+    assert names(target) == ["asthmaAtHome.pdf"] and not target.named
+
+
+def test_a_document_named_by_its_kind_alone_must_hold_the_topic() -> None:
+    rules = [hit("version_4", 0.5, 1.0, "Blood count: 12 USD")]
+    target = ask("Summarize the price list for space travel", retrieve=lambda _: rules)
+    assert names(target) == [] and target.reason is not None and "space travel" in target.reason
+    target = ask("Summarize the price list for blood counts", retrieve=lambda _: rules)
+    assert names(target) == ["lab price list.xlsx"] and target.named
+    asked_of: list[object] = []
+    ask("Summarize the staff who love opera", retrieve=lambda ids: asked_of.append(ids) or ())
+    assert asked_of == [["doc_5"]]
+
+
+def test_the_kind_of_a_document_that_nobody_named_is_not_told(
+    registry_engine: Engine, empty_database: str, tmp_path: Path
+) -> None:
+    services = make_services(empty_database, tmp_path)
+    ingest(services, SAMPLES / "clinic_notice.txt")
+    topic = "What about the vaccination campaign?"
+    assert summarization.run(services, asked(topic)).state == "done"
+    for question in (topic, "asdf qwer zxcv", "tell me a joke"):
+        found = classification.run(services, asked(question))
+        assert (found.state, found.statements) == ("empty", []) and found.why
+    assert classification.run(services, asked("What kind of document is the clinic notice?")).state == "done"
 
 
 def test_one_chosen_document_may_stay_unnamed() -> None:
