@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,9 @@ from foundation.types import ObjectVersion
 
 _UPLOAD_GRACE_S = 60
 """An object that the service has just stored is registered by the service itself, with the ACL that came with it."""
+
+_SETTLING_S = 3
+"""A file that changed so recently may still be being written: the store does not list it yet."""
 
 
 @dataclass(slots=True)
@@ -57,15 +61,19 @@ def _removed(stores: Stores, key: str, document_id: str) -> int:
     return 1
 
 
-def signature(folder: Path) -> str:
-    """Changes when a file of the folder appears, changes or goes; a cheap look without reading any."""
-    digest = hashlib.sha256()
+def signature(folder: Path) -> tuple[str, bool]:
+    """(what changes when a file of the folder appears, changes or goes; whether one has changed just now).
+
+    A cheap look without reading any file.
+    """
+    digest, newest = hashlib.sha256(), 0.0
     for path in sorted(folder.rglob("*")):
         if path.relative_to(folder).parts[0].startswith(".") or not path.is_file():
             continue
         stat = path.stat()
+        newest = max(newest, stat.st_mtime, stat.st_ctime)
         digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+    return digest.hexdigest(), time.time() - newest < _SETTLING_S
 
 
 def _require_bucket(stores: Stores) -> None:

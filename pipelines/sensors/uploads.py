@@ -56,12 +56,14 @@ def uploads(context: dg.SensorEvaluationContext, stores: StoresResource) -> Iter
 )
 def landing_folder(context: dg.SensorEvaluationContext, stores: StoresResource) -> dg.RunRequest | dg.SkipReason:
     at = stores.stores
-    now = signature(at.settings.landing_folder)
+    now, settling = signature(at.settings.landing_folder)
     if now == context.cursor:
         return dg.SkipReason("The landing folder has not changed.")
     if any_run(context.instance, reconcile_job.name, IN_FLIGHT):
         return dg.SkipReason("A scan is under way.")
     if not differs(at):
+        if settling:  # what is not listed yet must be looked at again
+            return dg.SkipReason("A file has changed just now.")
         context.update_cursor(now)
         return dg.SkipReason("The registry knows everything that is there.")
     return dg.RunRequest(tags={TRIGGER_TAG: "landing folder"})

@@ -110,10 +110,17 @@ def test_the_landing_folder_is_scanned_when_it_holds_what_the_registry_does_not_
     stores: Stores, land: Land, instance: dg.DagsterInstance
 ) -> None:
     land("a.txt", b"one")
+    young = look(landing_folder, instance)
+    assert young.run_requests == []
+    assert young.cursor is None  # it must look again, since what was just copied is not listed yet
+    time.sleep(3.1)
     first = look(landing_folder, instance)
     assert first.run_requests == []
     assert look(landing_folder, instance, first.cursor).skip_message == "The landing folder has not changed."
     copied = stores.settings.landing_folder / "copied.txt"
     copied.write_text("two")
+    again = look(landing_folder, instance, first.cursor)
+    assert again.run_requests == []
+    assert again.cursor == first.cursor
     time.sleep(1.1)  # a file that is younger may still be being written
     assert len(look(landing_folder, instance, first.cursor).run_requests) == 1
