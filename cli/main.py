@@ -53,12 +53,16 @@ def _stack(settings: Settings) -> Iterator[Stack]:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupted)
+    started = False
     try:
         with console.status("starting Askline"):
             stack.start()
+        started = True
         yield stack
     except KeyboardInterrupt:
         console.print("\n[dim]stopping[/]")
+        if not started:
+            raise typer.Exit(130) from None
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave something running
         stack.stop()
