@@ -13,20 +13,25 @@ from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 
 
-def activate(stores: Stores, run_id: str, version: ClaimedVersion, required: Sequence[Stage]) -> bool:
-    """Make the version the active one if it is complete; returns whether it was. Safe to call after any stage."""
+def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], required: Sequence[Stage]) -> int:
+    """Make those of the versions the active ones that are complete; returns how many were. Safe after any stage."""
+    if not versions:
+        return 0
+    retired = []
+    activated = 0
     with transaction(stores.engine) as connection:
-        replaced = claims.activate_if_complete(connection, run_id, version, required)
-        if replaced is None:
-            return False
-        show_tables(connection, stores.relational, version.version_id, replaced or None)
-    with transaction(stores.engine) as connection:
-        acl, document_ids, _ = active_access(connection, version.version_id)
-    if document_ids:  # who may see it may have changed since it was indexed
-        stores.search.update_access(version.version_id, acl, document_ids)
-    if replaced and replaced != version.version_id:
-        _retire(stores, replaced)
-    return True
+        # In one order, so that two runs cannot wait for each other's documents.
+        for version in sorted(versions, key=lambda v: v.document_id):
+            replaced = claims.activate_if_complete(connection, run_id, version, required)
+            if replaced is None:
+                continue
+            activated += 1
+            show_tables(connection, stores.relational, version.version_id, replaced or None)
+            if replaced and replaced != version.version_id:
+                retired.append(replaced)
+    for version_id in retired:
+        _retire(stores, version_id)
+    return activated
 
 
 def _retire(stores: Stores, version_id: str) -> None:

@@ -36,6 +36,8 @@ Work = Callable[[Sequence[ClaimedVersion]], Iterable[Outcome]]
 COMPLETE = tuple(Stage)
 """A version answers once every stage is recorded; a document has no tables, and its table stages say so with zeros."""
 
+_TOGETHER = 50
+_AT_LATEST_S = 1.0
 LAST = (Stage.SEARCH_INDEX, Stage.TABLE_LINKS, Stage.GRAPH_EDGES)
 """The stages behind which no other comes: one of them is a version's last."""
 
@@ -104,51 +106,71 @@ def run_stage(
                 if working:
                     stages.finish_stage(connection, run_id, version, stage, code_version=code, seconds=0, counts=known)
         report.unchanged = len(unchanged)
-        for version in unchanged:
-            report.activated += _activate(stores, run_id, version, stage)
+        report.activated += _activate(stores, run_id, unchanged, stage)
+        recorder = _Recorder(context, stores, stage, codes, report)
         for outcome in work(todo):
-            _record(context, stores, stage, outcome, codes[outcome.version.version_id], report)
+            recorder.add(outcome)
+        recorder.flush()
     return report
 
 
-def _record(
-    context: dg.AssetExecutionContext,
-    stores: Stores,
-    stage: Stage,
-    outcome: Outcome,
-    code: str,
-    report: StageReport,
-) -> None:
-    version = outcome.version
-    if isinstance(outcome.result, Unavailable):
-        raise outcome.result
-    if isinstance(outcome.result, Exception):
-        error = _reason(outcome.result, version, stage)
-        with transaction(stores.engine) as connection:
-            claims.fail(connection, context.run.run_id, version, stage, error)
-        report.failed.append(outcome)
-        context.log.warning(f"{version.document_id}: {stage} failed with {error.code}")
-        if error.code == StageFailed.code:
+@dataclass
+class _Recorder:
+    """Writes outcomes to the registry, several small ones in one transaction; what is lost by a crash is done again."""
+
+    context: dg.AssetExecutionContext
+    stores: Stores
+    stage: Stage
+    codes: dict[str, str]
+    report: StageReport
+    _pending: list[Outcome] = field(default_factory=list)
+    _since: float = field(default_factory=time.monotonic)
+
+    def add(self, outcome: Outcome) -> None:
+        if isinstance(outcome.result, Unavailable):
+            raise outcome.result
+        self._pending.append(outcome)
+        if len(self._pending) >= _TOGETHER or time.monotonic() - self._since > _AT_LATEST_S:
+            self.flush()
+
+    def flush(self) -> None:
+        pending, self._pending, self._since = self._pending, [], time.monotonic()
+        run_id, done = self.context.run.run_id, []
+        with transaction(self.stores.engine) as connection:
+            for outcome in sorted(pending, key=lambda o: o.version.document_id):
+                if isinstance(outcome.result, Exception):
+                    error = _reason(outcome.result, outcome.version, self.stage)
+                    claims.fail(connection, run_id, outcome.version, self.stage, error)
+                else:
+                    done.append(outcome.version)
+                    stages.finish_stage(
+                        connection,
+                        run_id,
+                        outcome.version,
+                        self.stage,
+                        code_version=self.codes[outcome.version.version_id],
+                        seconds=outcome.seconds,
+                        counts=outcome.result,
+                    )
+        for outcome in pending:
+            if isinstance(outcome.result, Exception):
+                self._say(outcome, outcome.result)
+            else:
+                self.report.done.append(outcome)
+        self.report.activated += _activate(self.stores, run_id, done, self.stage)
+
+    def _say(self, outcome: Outcome, failure: Exception) -> None:
+        self.report.failed.append(outcome)
+        code = _reason(failure, outcome.version, self.stage).code
+        self.context.log.warning(f"{outcome.version.document_id}: {self.stage} failed with {code}")
+        if code == StageFailed.code:
             # The trace without the message, which may quote the document.
-            frames = "".join(traceback.format_tb(outcome.result.__traceback__))
-            context.log.error(f"{version.document_id}: {type(outcome.result).__name__}\n{frames}")
-        return
-    with transaction(stores.engine) as connection:
-        stages.finish_stage(
-            connection,
-            context.run.run_id,
-            version,
-            stage,
-            code_version=code,
-            seconds=outcome.seconds,
-            counts=outcome.result,
-        )
-    report.done.append(outcome)
-    report.activated += _activate(stores, context.run.run_id, version, stage)
+            frames = "".join(traceback.format_tb(failure.__traceback__))
+            self.context.log.error(f"{outcome.version.document_id}: {type(failure).__name__}\n{frames}")
 
 
-def _activate(stores: Stores, run_id: str, version: ClaimedVersion, stage: Stage) -> bool:
-    return stage in LAST and activate(stores, run_id, version, COMPLETE)
+def _activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], stage: Stage) -> int:
+    return activate(stores, run_id, versions, COMPLETE) if stage in LAST else 0
 
 
 def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineError:

@@ -20,7 +20,7 @@ from pipelines.resources import StoresResource
     group="graph",
     kinds={"spacy"},
     deps=[chunks],
-    description="Entities of the domain's lexicon and repeated concepts, with their aliases and mentions.",
+    description="Entities of the domain's lexicon and of stated relations, with aliases; kept with their edges.",
 )
 def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
@@ -43,7 +43,6 @@ def _nodes(stores: Stores, version: ClaimedVersion) -> Counts:
     mentions = [mention for mention in extraction.mentions if mention.node_id is not None]
     held = {mention.node_id for mention in mentions}
     nodes = [node for node in extraction.nodes if node.node_id in held]
-    stores.graph.write_version(version.version_id, nodes, [], mentions)
     return {"nodes": len(nodes), "node_mentions": len(mentions)}
 
 
@@ -51,7 +50,7 @@ def _nodes(stores: Stores, version: ClaimedVersion) -> Counts:
     group="graph",
     kinds={"postgres"},
     deps=[graph_nodes],
-    description="Typed relations between entities, each with the sentence that proves it.",
+    description="Typed relations, each with the sentence that proves it; written with their nodes at once.",
 )
 def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores

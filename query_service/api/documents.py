@@ -94,9 +94,10 @@ def change_document(
             raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
     registry.change_document(connection, document_id, values)
     audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
-    if "acl" in values and row["active_version"]:
-        acl, ids, _ = registry.active_access(connection, row["active_version"])
-        services.stores.search.update_access(row["active_version"], acl, ids)
+    for version_id in {row["active_version"], row["latest_version"]} - {None} if "acl" in values else ():
+        # The newest too: it may be indexed already and not be active yet.
+        acl, ids, _ = registry.access_of_version(connection, version_id)
+        services.stores.search.update_access(version_id, acl, ids)
     try:
         fresh = registry.get_document(connection, principal, document_id)
     except NotFound:  # the change took the document out of the principal's own sight
