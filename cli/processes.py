@@ -78,7 +78,8 @@ class Child:
 def _die_with_parent() -> None:
     # In the child, between fork and exec: its own session's Ctrl-C stays with the parent, which stops all in order.
     os.setpgid(0, 0)
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    # If the parent is killed nobody is left to ask twice, and Dagster's code server does not heed SIGTERM at once.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def stop_all(children: Sequence[Child], grace_s: float = 5) -> None:
