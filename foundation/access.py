@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from sqlalchemy import ColumnElement, and_, exists, select
 
 from foundation.errors import ConfigurationError, InvalidInput
-from foundation.registry.tables import document_versions, documents
+from foundation.registry.tables import documents
 from foundation.types import Principal
 
 _NAME = re.compile(r"[^\W_][\w.+@-]{0,199}\Z")
@@ -56,15 +56,6 @@ def visible_version(version_id: ColumnElement[str], principal: Principal) -> Col
     """DESIGN's visibility rule: the version is the active one of a document that the principal may see."""
     return exists(
         select(documents.c.document_id).where(documents.c.active_version == version_id, visible_documents(principal))
-    )
-
-
-def known_version(version_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Some document that is not deleted still has this content, active or not."""
-    return exists(
-        select(document_versions.c.version_id)
-        .join(documents, documents.c.document_id == document_versions.c.document_id)
-        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None))
     )
 
 

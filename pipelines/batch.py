@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import dagster as dg
@@ -177,7 +177,3 @@ def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineE
     if isinstance(error, AsklineError):
         return error
     return StageFailed(f"{version.file_name}: {stage} failed with {type(error).__name__}.")
-
-
-def lease_of(stores: Stores) -> timedelta:
-    return timedelta(seconds=stores.settings.ingestion.lease_s)

@@ -241,15 +241,3 @@ def live_keys(connection: Connection) -> dict[str, tuple[str, str | None]]:
         .where(documents.c.deleted_at.is_(None))
     )
     return {row.landing_key: (row.document_id, row.object_version) for row in rows}
-
-
-def living_counts(connection: Connection, principal: Principal) -> dict[str, int]:
-    """Documents by status, as far as the principal may see them."""
-    rows = connection.execute(
-        select(status, func.count().label("n"))
-        .select_from(documents)
-        .outerjoin(_latest, true())
-        .where(may_see(principal), documents.c.deleted_at.is_(None))
-        .group_by(status)
-    )
-    return {row.status: row.n for row in rows}
