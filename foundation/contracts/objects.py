@@ -78,5 +78,18 @@ class ObjectsContract:
     def test_concurrent_puts_leave_one_whole_object(self, store: ObjectStore) -> None:
         contents = [bytes([n]) * 100_000 for n in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda data: store.put("k", data), contents))
+            for _ in range(10):  # a reader among the writers sees whole versions only
+                list(pool.map(lambda data: (store.put("k", data), store.versions("k"), store.head("k")), contents))
         assert store.read("k") in contents
+
+    def test_puts_and_purges_beside_each_other_lose_no_write(self, store: ObjectStore) -> None:
+        def write(n: int) -> None:
+            store.put(f"folder/{n}", b"kept")
+            store.put(f"folder/gone-{n}", b"gone")
+            store.purge(f"folder/gone-{n}")
+            assert store.read(f"folder/{n}") == b"kept"
+            store.purge(f"folder/{n}")
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(write, range(64)))
+        assert list(store.current("folder/")) == []

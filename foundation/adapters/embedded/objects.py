@@ -6,6 +6,8 @@ A versioned store keeps, beside the folder that people see, an immutable copy of
     ROOT/.versions/<hash of the key>/<version>        the bytes, read-only, under an id, never under the given name
     ROOT/.versions/<hash of the key>/<version>.json   key, sha256, size, time; written last, it makes the version
 
+    ROOT/.versions/.locks                             one writer of a key at a time, over all processes
+
 A plain store (`versioned=False`) keeps only the current bytes, for artefacts that can be derived again.
 """
 
@@ -22,6 +24,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from filelock import FileLock
 
 from foundation.errors import InvalidInput, NotFound
 from foundation.ids import new_id
@@ -45,14 +49,14 @@ class LocalObjects:
         target = self._visible(key)
         temporary, sha256, size = self._receive(data)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             if not self.versioned:
-                temporary.replace(target)
+                _place(temporary, target)
                 return ObjectVersion(key, sha256, sha256, size, datetime.now(UTC))
-            latest = self._latest(key)
-            if latest is None or latest.sha256 != sha256:
-                latest = self._store_version(key, temporary, sha256, size)
-            self._show(latest, target)
+            with self._writing(key):
+                latest = self._latest(key)
+                if latest is None or latest.sha256 != sha256:
+                    latest = self._store_version(key, temporary, sha256, size)
+                self._show(latest, target)
             return latest
         finally:
             temporary.unlink(missing_ok=True)
@@ -92,7 +96,10 @@ class LocalObjects:
                 continue
             key = relative.as_posix()
             if key.startswith(prefix):
-                found = self._adopt(key, path) if self.versioned else self.head(key)
+                try:
+                    found = self._adopt(key, path) if self.versioned else self.head(key)
+                except FileNotFoundError:  # removed since it was listed
+                    continue
                 if found is not None:
                     yield found
 
@@ -101,17 +108,19 @@ class LocalObjects:
         return sorted((v for v in found if v is not None), key=lambda v: (v.stored_at, v.version_id))
 
     def purge(self, key: str, version_id: str | None = None) -> int:
+        folder = self._version_folder(key)
         if version_id is not None:
-            folder = self._version_folder(key)
             removed = _remove(folder / f"{version_id}.json")
             _remove(folder / version_id)
             return removed
-        removed = _remove(self._visible(key))
-        if self.versioned:
-            folder = self._version_folder(key)
-            removed = len(list(folder.glob("*.json")))
-            if folder.is_dir():
-                shutil.rmtree(folder)
+        if not self.versioned:
+            removed = _remove(self._visible(key))
+        else:
+            with self._writing(key):
+                _remove(self._visible(key))
+                removed = len(list(folder.glob("*.json")))
+                if folder.is_dir():
+                    shutil.rmtree(folder)
         self._prune(self._visible(key).parent)
         return removed
 
@@ -145,23 +154,34 @@ class LocalObjects:
         blob = folder / version.version_id
         os.link(source, blob)
         blob.chmod(0o444)
-        meta = folder / f".{version.version_id}.json"
-        meta.write_text(json.dumps({"key": key, "sha256": sha256, "size": size, "at": version.stored_at.isoformat()}))
-        meta.rename(folder / f"{version.version_id}.json")
+        meta = {"key": key, "sha256": sha256, "size": size, "at": version.stored_at.isoformat()}
+        self._write(folder / f"{version.version_id}.json", meta)
         return version
 
     def _show(self, version: ObjectVersion, target: Path) -> None:
         """Put a copy where people see it; a copy, since what they may edit must not be the version itself."""
         copy = self._incoming / new_id("copy")
         shutil.copyfile(self._path(version.key, version.version_id), copy)
-        copy.replace(target)
+        _place(copy, target)
         self._remember(version, target)
 
     def _remember(self, version: ObjectVersion, path: Path) -> None:
         """Note the state of the visible file, so that a scan hashes only what changed."""
         stat = path.stat()
         note = self._version_folder(version.key) / ".seen"
-        note.write_text(json.dumps([version.version_id, stat.st_size, stat.st_mtime_ns, stat.st_ino]))
+        self._write(note, [version.version_id, stat.st_size, stat.st_mtime_ns, stat.st_ino])
+
+    def _write(self, path: Path, value: object) -> None:
+        """Write JSON that appears whole: a reader, or a crash, never sees a part of it."""
+        temporary = self._incoming / new_id("json")
+        temporary.write_text(json.dumps(value))
+        temporary.replace(path)
+
+    def _writing(self, key: str) -> FileLock:
+        """The lock of a key's writers: the visible file is the newest version, whoever wrote last."""
+        folder = self.root / ".versions" / ".locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / f"{self._version_folder(key).name[:2]}.lock")
 
     def _adopt(self, key: str, path: Path) -> ObjectVersion | None:
         """The version of the visible file; a new one if somebody copied it there. None while it is being written."""
@@ -176,12 +196,14 @@ class LocalObjects:
         with path.open("rb") as file:
             temporary, sha256, size = self._receive(file)
         try:
-            if path.stat().st_mtime_ns != stat.st_mtime_ns:
-                return None
-            latest = self._latest(key)
-            if latest is None or latest.sha256 != sha256:
-                latest = self._store_version(key, temporary, sha256, size)
-            self._remember(latest, path)
+            with self._writing(key):
+                now = path.stat()
+                if (now.st_mtime_ns, now.st_ino) != (stat.st_mtime_ns, stat.st_ino):
+                    return None  # written or replaced while it was read: the next scan takes it
+                latest = self._latest(key)
+                if latest is None or latest.sha256 != sha256:
+                    latest = self._store_version(key, temporary, sha256, size)
+                self._remember(latest, path)
             return latest
         finally:
             temporary.unlink(missing_ok=True)
@@ -229,6 +251,19 @@ class LocalObjects:
             except OSError:
                 return
             folder = folder.parent
+
+
+def _place(file: Path, target: Path) -> None:
+    """Rename into a folder that a purge of its last file may remove at the same moment."""
+    while True:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            file.replace(target)
+        except FileNotFoundError:
+            if not file.exists():
+                raise
+        else:
+            return
 
 
 def _remove(path: Path) -> int:
