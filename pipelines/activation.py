@@ -11,17 +11,19 @@ from foundation.registry.documents import active_access
 from foundation.registry.stages import forget_stage
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
+from pipelines.read_back import not_read_back
 
 
 def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], required: Sequence[Stage]) -> int:
     """Make those of the versions the active ones that are complete; returns how many were. Safe after any stage."""
-    if not versions:
+    whole = _read_back(stores, run_id, versions, required)
+    if not whole:
         return 0
     retired = []
     activated = 0
     with transaction(stores.engine) as connection:
         # In one order, so that two runs cannot wait for each other's documents.
-        for version in sorted(versions, key=lambda v: v.document_id):
+        for version in sorted(whole, key=lambda v: v.document_id):
             replaced = claims.activate_if_complete(connection, run_id, version, required)
             if replaced is None:
                 continue
@@ -34,16 +36,41 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
     return activated
 
 
+def _read_back(
+    stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], required: Sequence[Stage]
+) -> list[ClaimedVersion]:
+    """Those that are complete and that every store gives back; the others fail, and their stage is done again."""
+    with transaction(stores.engine) as connection:
+        done = {v: claims.counts_if_complete(connection, run_id, v, required) for v in versions}
+    whole = []
+    for version, counts in done.items():
+        if counts is None:
+            continue
+        lost = not_read_back(stores, version, counts)
+        if lost is None:
+            whole.append(version)
+            continue
+        stage, error = lost
+        with transaction(stores.engine) as connection:
+            forget_stage(connection, version.version_id, stage)
+            claims.fail(connection, run_id, version, stage, error)
+    return whole
+
+
 def _retire(stores: Stores, version_id: str) -> None:
     """A replaced version leaves the index; its bytes and artefacts stay for the history.
 
     Nothing is wrong if this is interrupted: what is left is not active and therefore not shown.
     """
     with transaction(stores.engine) as connection:
-        acl, document_ids, _ = active_access(connection, version_id)
+        acl, document_ids, document_type = active_access(connection, version_id)
     if document_ids:  # another document with the same bytes still answers from it
-        stores.search.update_access(version_id, acl, document_ids)
+        stores.search.update_access(version_id, acl, document_ids, document_type)
         return
     with transaction(stores.engine) as connection:
+        # Nobody claims these bytes for another document meanwhile, and finds them indexed just before they go.
+        claims.hold_claims(connection)
+        if claims.in_work(connection, version_id):
+            return
         forget_stage(connection, version_id, Stage.SEARCH_INDEX)  # so that it is indexed anew if it comes back
-    stores.search.delete_versions([version_id])
+        stores.search.delete_versions([version_id])

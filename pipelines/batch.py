@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
 
-from foundation.errors import AsklineError, StageFailed, Unavailable
+from foundation.errors import AsklineError, ProcessingFailed, StageFailed, Unavailable
 from foundation.registry import claims, content_locks, stages
 from foundation.registry.database import transaction
 from foundation.stores import Stores
@@ -21,6 +21,7 @@ from pipelines.code_versions import code_version
 from pipelines.leases import kept_leases
 
 Counts = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,22 @@ def one_by_one(function: Callable[[ClaimedVersion], Counts]) -> Work:
     return work
 
 
+def together_or_alone(
+    group: Sequence[tuple[ClaimedVersion, T]], work: Callable[[Sequence[tuple[ClaimedVersion, T]]], list[Outcome]]
+) -> list[Outcome]:
+    """Several small versions in one go; where that fails each is tried alone, so that only the bad one fails."""
+    if not group:
+        return []
+    try:
+        return work(group)
+    except Unavailable:
+        raise
+    except Exception as error:  # noqa: BLE001  it is raised again for the version that it is about
+        if len(group) == 1:
+            return [Outcome(group[0][0], 0.0, error)]
+        return [outcome for member in group for outcome in together_or_alone([member], work)]
+
+
 def versions_of_run(stores: Stores, run_id: str, day: date) -> list[ClaimedVersion]:
     """The batch of this run; a run without raw_files (a part chosen in the UI) takes what lives of its day."""
     with transaction(stores.engine) as connection:
@@ -91,20 +108,21 @@ def run_stage(
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
     with content_locks.shared(stores.engine, [v.version_id for v in versions]), kept_leases(stores, run_id):
-        todo, unchanged = [], []
         with transaction(stores.engine) as connection:
-            for version in versions:
-                code = codes[version.version_id]
-                known = None if force else stages.stage_done(connection, version.version_id, stage, code)
-                working = stages.start_stage(connection, run_id, version, stage)
-                if not working and not stages.is_indexed(connection, version):
-                    continue  # deleted, or another run has it now
-                if known is None:
-                    todo.append(version)
-                    continue
-                unchanged.append(version)
-                if working:
-                    stages.finish_stage(connection, run_id, version, stage, code_version=code, seconds=0, counts=known)
+            known = {} if force else stages.stages_done(connection, stage, codes)
+            working = stages.start_stage(connection, run_id, versions, stage)
+            # Whatever else is in the batch was deleted, or another run has it now.
+            mine = working | stages.indexed_among(connection, versions)
+            kept = [v for v in versions if (v.document_id, v.version_id) in mine]
+            todo = [v for v in kept if v.version_id not in known]
+            unchanged = [v for v in kept if v.version_id in known]
+            again = [v for v in unchanged if (v.document_id, v.version_id) in working]
+            stages.finish_stage(
+                connection,
+                run_id,
+                stage,
+                [stages.Finished(v, codes[v.version_id], 0, known[v.version_id]) for v in again],
+            )
         report.unchanged = len(unchanged)
         report.activated += _activate(stores, run_id, unchanged, stage)
         recorder = _Recorder(context, stores, stage, codes, report)
@@ -135,29 +153,25 @@ class _Recorder:
 
     def flush(self) -> None:
         pending, self._pending, self._since = self._pending, [], time.monotonic()
-        run_id, done = self.context.run.run_id, []
+        run_id = self.context.run.run_id
+        done = [outcome for outcome in pending if not isinstance(outcome.result, Exception)]
         with transaction(self.stores.engine) as connection:
+            stages.finish_stage(
+                connection,
+                run_id,
+                self.stage,
+                [stages.Finished(o.version, self.codes[o.version.version_id], o.seconds, o.result) for o in done],
+            )
             for outcome in sorted(pending, key=lambda o: o.version.document_id):
                 if isinstance(outcome.result, Exception):
                     error = _reason(outcome.result, outcome.version, self.stage)
                     claims.fail(connection, run_id, outcome.version, self.stage, error)
-                else:
-                    done.append(outcome.version)
-                    stages.finish_stage(
-                        connection,
-                        run_id,
-                        outcome.version,
-                        self.stage,
-                        code_version=self.codes[outcome.version.version_id],
-                        seconds=outcome.seconds,
-                        counts=outcome.result,
-                    )
         for outcome in pending:
             if isinstance(outcome.result, Exception):
                 self._say(outcome, outcome.result)
             else:
                 self.report.done.append(outcome)
-        self.report.activated += _activate(self.stores, run_id, done, self.stage)
+        self.report.activated += _activate(self.stores, run_id, [outcome.version for outcome in done], self.stage)
 
     def _say(self, outcome: Outcome, failure: Exception) -> None:
         self.report.failed.append(outcome)
@@ -174,6 +188,10 @@ def _activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], s
 
 
 def _reason(error: Exception, version: ClaimedVersion, stage: Stage) -> AsklineError:
-    if isinstance(error, AsklineError):
+    """With a code of those that a version can fail with, and a message that names the file."""
+    if isinstance(error, ProcessingFailed):
+        if version.file_name not in error.message:
+            error.message = f"{version.file_name}: {error.message}"
         return error
-    return StageFailed(f"{version.file_name}: {stage} failed with {type(error).__name__}.")
+    said = f": {error.message}" if isinstance(error, AsklineError) else f" with {type(error).__name__}."
+    return StageFailed(f"{version.file_name}: {stage} failed{said}")

@@ -47,8 +47,8 @@ def _erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport
         unshared = erasures.unshared_versions(connection, erasure["version_ids"])
     for version in set(erasure["version_ids"]) - set(unshared):
         with transaction(stores.engine) as connection:
-            acl, document_ids, _ = access_of_version(connection, version)
-        stores.search.update_access(version, acl, document_ids)
+            access = access_of_version(connection, version)
+        stores.search.update_access(version, *access)
     work = _Erasure(stores, erasure["document_id"], erasure["landing_key"], unshared)
     reports = [work.clear(name, count, remove) for name, count, remove in work.stores()]
     left = sum(report.left for report in reports)

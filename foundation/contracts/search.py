@@ -156,11 +156,12 @@ class SearchIndexContract:
     def test_update_access_moves_a_version_to_other_readers_and_keeps_the_rest(self, index: SearchIndex) -> None:
         index.write_version("v1", make_version("v1", ["alpha", "beta"]))
         before = index.vectors(["chk_v1_0", "chk_v1_1"])
-        index.update_access("v1", ("group:lab",), ("d7",))
-        index.update_access("unknown", ("public",), ("d7",))
+        index.update_access("v1", ("group:lab",), ("d7",), "policy")
+        index.update_access("unknown", ("public",), ("d7",), None)
         self.eventually(lambda: index.search("alpha", direction(0), PUBLIC) == [])
-        narrow = SearchFilter(("group:lab",), ("d7",))
+        narrow = SearchFilter(("group:lab",), ("d7",), "policy")
         assert {hit.text for hit in index.search("alpha", direction(0), narrow)} == {"alpha", "beta"}
+        assert index.search("alpha", direction(0), SearchFilter(("group:lab",), ("d7",), "notice")) == []
         assert index.count("v1") == index.count() == 2
         after = index.vectors(["chk_v1_0", "chk_v1_1"])
         assert all(np.array_equal(before[key], after[key]) for key in before) and len(after) == 2

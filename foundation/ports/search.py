@@ -28,7 +28,10 @@ class SearchIndex(Protocol):
     def delete_versions(self, version_ids: Sequence[str]) -> int:
         """Remove every chunk of these versions; returns how many chunks went. Unknown versions are no error."""
 
-    def update_access(self, version_id: str, acl: Sequence[str], document_ids: Sequence[str]) -> None: ...
+    def update_access(
+        self, version_id: str, acl: Sequence[str], document_ids: Sequence[str], document_type: str | None
+    ) -> None:
+        """Change what filters see of a version: who may find it, as which documents, of which type."""
 
     def count(self, version_id: str | None = None) -> int:
         """Chunks that a search could return now, of one version or of all."""

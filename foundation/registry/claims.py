@@ -60,7 +60,7 @@ def claim(
     """
     # The nudge is given back before the claim looks: whoever arrives after the look asks for a run of their own.
     connection.execute(delete(nudges).where(nudges.c.arrival_day == day))
-    connection.execute(select(func.pg_advisory_xact_lock(CLAIM_LOCK)))
+    hold_claims(connection)
     version, other = document_versions, document_versions.alias("other")
     in_work_elsewhere = exists(
         select(other.c.version_id).where(
@@ -303,6 +303,40 @@ def activate_if_complete(
         return None
     set_active(connection, version.document_id, version.version_id)
     return document.active_version or ""
+
+
+def counts_if_complete(
+    connection: Connection, run_id: str, version: ClaimedVersion, required: Sequence[Stage]
+) -> dict[Stage, dict[str, Any]] | None:
+    """What each required stage recorded; None while one is missing, or when this run does not hold the version."""
+    rows = connection.execute(
+        select(stages.c.stage, stages.c.counts)
+        .join(document_versions, _same(stages, document_versions))
+        .where(
+            stages.c.document_id == version.document_id,
+            stages.c.version_id == version.version_id,
+            stages.c.stage.in_(required),
+            document_versions.c.run_id == run_id,
+            document_versions.c.status == Status.PROCESSING,
+        )
+    )
+    found = {Stage(row.stage): row.counts for row in rows}
+    return found if len(found) == len(required) else None
+
+
+def hold_claims(connection: Connection) -> None:
+    """Until the transaction ends, no run claims a version."""
+    connection.execute(select(func.pg_advisory_xact_lock(CLAIM_LOCK)))
+
+
+def in_work(connection: Connection, version_id: str) -> bool:
+    """Whether a run has these bytes in work, for whichever document."""
+    working = exists(
+        select(document_versions.c.version_id).where(
+            document_versions.c.version_id == version_id, document_versions.c.status == Status.PROCESSING
+        )
+    )
+    return bool(connection.execute(select(working)).scalar_one())
 
 
 def set_active(connection: Connection, document_id: str, version_id: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 import numpy as np
 
-from foundation.errors import NoContent, StageFailed
+from foundation.errors import NoContent, NotFound, StageFailed
 from foundation.ids import CHUNKER
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
@@ -15,7 +15,7 @@ from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
-from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
+from pipelines.batch import Counts, Outcome, one_by_one, run_stage, together_or_alone, versions_of_run
 from pipelines.chunking import chunk_document, embedding_text
 from pipelines.code_versions import embedding_name, parser
 from pipelines.partitions import day_of
@@ -91,27 +91,29 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
 def _embed(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     group: list[tuple[ClaimedVersion, list[Chunk]]] = []
     for version in versions:
-        group.append((version, stores.artefacts.load_chunks(version.version_id, CHUNKER)))
+        try:
+            group.append((version, stores.artefacts.load_chunks(version.version_id, CHUNKER)))
+        except NotFound as error:
+            yield Outcome(version, 0.0, error)
+            continue
         if sum(len(found) for _, found in group) >= _TOGETHER:
-            yield from _embed_group(stores, group)
+            yield from together_or_alone(group, lambda found: _embed_group(stores, found))
             group = []
-    yield from _embed_group(stores, group)
+    yield from together_or_alone(group, lambda found: _embed_group(stores, found))
 
 
-def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> Iterator[Outcome]:
-    if not group:
-        return
+def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
     started, embedder = time.monotonic(), stores.embedder
     texts = [embedding_text(chunk) for _, found in group for chunk in found]
     vectors = embedder.embed_passages(texts)
     share = (time.monotonic() - started) / len(texts)
-    place = 0
+    place, outcomes = 0, []
     for version, found in group:
         own = vectors[place : place + len(found)]
         place += len(found)
         if own.shape != (len(found), embedder.dimension) or not np.isfinite(own).all():
             error = StageFailed(f"{version.file_name}: the model gave vectors that are not finite or not of its size.")
-            yield Outcome(version, share * len(found), error)
+            outcomes.append(Outcome(version, share * len(found), error))
             continue
         stores.artefacts.save_embeddings(
             version.version_id,
@@ -121,4 +123,5 @@ def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chun
             model=embedder.model,
             revision=embedder.revision,
         )
-        yield Outcome(version, share * len(found), {"vectors": len(found)})
+        outcomes.append(Outcome(version, share * len(found), {"vectors": len(found)}))
+    return outcomes

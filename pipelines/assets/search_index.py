@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from foundation.errors import StageFailed
+from foundation.errors import NotFound, StageFailed
 from foundation.ids import CHUNKER
 from foundation.registry.database import transaction
 from foundation.registry.documents import access_of_version
@@ -14,7 +14,7 @@ from foundation.stores import Stores
 from foundation.types import ClaimedVersion, IndexedChunk, Stage
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, Outcome, run_stage, versions_of_run
+from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
 from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
@@ -36,9 +36,9 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
     # The same bytes under another name are indexed already; only who may find them has changed.
     for version in versions:
         with transaction(at.engine) as connection:
-            acl, document_ids, _ = access_of_version(connection, version.version_id)
-        if len(document_ids) > 1:
-            at.search.update_access(version.version_id, acl, document_ids)
+            access = access_of_version(connection, version.version_id)
+        if len(access[1]) > 1:
+            at.search.update_access(version.version_id, *access)
     return result(
         report,
         {"chunks": "indexed_chunks"},
@@ -50,13 +50,17 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
 
 def _index(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     """Several small versions share a commit; each is read back before it counts as indexed."""
-    group: dict[str, tuple[ClaimedVersion, list[IndexedChunk]]] = {}
+    group: list[tuple[ClaimedVersion, list[IndexedChunk]]] = []
     for version in versions:
-        group[version.version_id] = (version, _rows(stores, version))
-        if sum(len(rows) for _, rows in group.values()) >= _TOGETHER:
-            yield from _write(stores, group)
-            group = {}
-    yield from _write(stores, group)
+        try:
+            group.append((version, _rows(stores, version)))
+        except NotFound as error:
+            yield Outcome(version, 0.0, error)
+            continue
+        if sum(len(rows) for _, rows in group) >= _TOGETHER:
+            yield from together_or_alone(group, lambda found: _write(stores, found))
+            group = []
+    yield from together_or_alone(group, lambda found: _write(stores, found))
 
 
 def _rows(stores: Stores, version: ClaimedVersion) -> list[IndexedChunk]:
@@ -70,15 +74,15 @@ def _rows(stores: Stores, version: ClaimedVersion) -> list[IndexedChunk]:
     ]
 
 
-def _write(stores: Stores, group: dict[str, tuple[ClaimedVersion, list[IndexedChunk]]]) -> Iterator[Outcome]:
-    if not group:
-        return
+def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[IndexedChunk]]]) -> list[Outcome]:
     started = time.monotonic()
-    stores.search.write_versions({version_id: rows for version_id, (_, rows) in group.items()})
+    stores.search.write_versions({version.version_id: rows for version, rows in group})
     share = (time.monotonic() - started) / len(group)
-    for version, rows in group.values():
+    outcomes = []
+    for version, rows in group:
         found = stores.search.count(version.version_id)
         result: Counts | Exception = {"indexed_chunks": len(rows)}
         if found != len(rows):
             result = StageFailed(f"{version.file_name}: {found} of {len(rows)} chunks can be read back from the index.")
-        yield Outcome(version, share, result)
+        outcomes.append(Outcome(version, share, result))
+    return outcomes

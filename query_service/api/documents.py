@@ -96,8 +96,7 @@ def change_document(
     audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
     for version_id in {row["active_version"], row["latest_version"]} - {None} if "acl" in values else ():
         # The newest too: it may be indexed already and not be active yet.
-        acl, ids, _ = registry.access_of_version(connection, version_id)
-        services.stores.search.update_access(version_id, acl, ids)
+        services.stores.search.update_access(version_id, *registry.access_of_version(connection, version_id))
     try:
         fresh = registry.get_document(connection, principal, document_id)
     except NotFound:  # the change took the document out of the principal's own sight

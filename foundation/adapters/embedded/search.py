@@ -76,11 +76,16 @@ class EmbeddedSearchIndex:
                         writer.delete_documents_by_term("version_id", version_id)
         return gone
 
-    def update_access(self, version_id: str, acl: Sequence[str], document_ids: Sequence[str]) -> None:
+    def update_access(
+        self, version_id: str, acl: Sequence[str], document_ids: Sequence[str], document_type: str | None
+    ) -> None:
         """Unknown versions are no error."""
         with self._exclusive() as index:
             found = _stored(index.searcher(), _term("version_id", version_id))
-            changed = [replace(one, acl=tuple(acl), document_ids=tuple(document_ids)) for one in found]
+            changed = [
+                replace(one, acl=tuple(acl), document_ids=tuple(document_ids), document_type=document_type)
+                for one in found
+            ]
             if [_access(one) for one in changed] != [_access(one) for one in found]:
                 _replace(index, {version_id: sorted(changed, key=lambda one: one.chunk.ordinal)})
 
@@ -222,8 +227,8 @@ def _replace(index: tantivy.Index, versions: Mapping[str, Sequence[IndexedChunk]
                 writer.add_document(documents.to_document(indexed, row))
 
 
-def _access(indexed: IndexedChunk) -> tuple[set[str], set[str]]:
-    return set(indexed.acl), set(indexed.document_ids)
+def _access(indexed: IndexedChunk) -> tuple[set[str], set[str], str | None]:
+    return set(indexed.acl), set(indexed.document_ids), indexed.document_type
 
 
 def _term(field: str, value: str) -> Query:
