@@ -27,7 +27,7 @@ from foundation.graph_schema import load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon, normalise, read_terms
 from foundation.registry.database import create_registry_engine, migrate
 from foundation.registry.tables import chunks, documents, edges
-from foundation.types import Chunk, Edge, Mention, Node, Principal
+from foundation.types import Chunk, Edge, Mention, Node, Principal, VersionGraph
 from pipelines.extraction.extract import extract
 from pipelines.extraction.noun_phrases import load_tagger
 
@@ -180,7 +180,7 @@ def _fill(engine: Engine, graph: PostgresGraph) -> None:
             Mention(f"{version}-{n % _CHUNKS}", version, n, n + 5, "found", "pattern", edge_id=edge.edge_id)
             for n, edge in enumerate(own)
         ]
-        graph.write_version(version, [by_id[i] for i in used], own, mentions)
+        graph.write_versions([VersionGraph(version, [by_id[i] for i in used], own, mentions)])
 
 
 def _chunk_row(version: str, n: int) -> dict[str, Any]:

@@ -17,6 +17,9 @@ CO_OCCURS = "co_occurs_with"
 IS_A = "is_a"
 
 
+_Outline = tuple[re.Pattern[str], ...]
+
+
 class QuestionPattern(BaseModel):
     """`given`: the end of the relation that the question names; `any` where it may be either."""
 
@@ -76,25 +79,38 @@ class GraphSchema(BaseModel):
         verb = rf"(?:(?:also|can|may|\w+ly) ){{0,2}}(?:{'|'.join(map(re.escape, self.predicates)) or '(?!)'}) "
         return re.compile(rf"(?P<subject><[\d,]+>) (?P<first>{verb}[^.;:()]*?(?:, )?(?:and|but) )(?P<second>{verb})")
 
-    def may_state(self, text: str, types: Sequence[str]) -> bool:
-        """Whether a sentence that names entities of these types may state a relation; cheap, before any pattern.
+    def may_state(self, text: str, entities: Sequence[tuple[int, int, str]]) -> bool:
+        """Whether a sentence with these entities (start, end, type; in order) may state a relation; cheap, no tags.
 
-        An end that takes no noun phrase of its own must be among the entities named.
+        An end that takes no noun phrase of its own must be among the entities, and the words of one pattern must
+        follow each other as in the pattern. Never False where a pattern would match.
         """
-        return any(
-            (not needs_source or any(t in relation.source for t in types))
-            and (not needs_target or any(t in relation.target for t in types))
-            and (len(types) > 1 or not (needs_source and needs_target))
-            and cue.search(text)
-            for relation, needs_source, needs_target, cue in self._tests
-        )
+        types = [entity[2] for entity in entities]
+        marked: str | None = None
+        for relation, needs_source, needs_target, cue, outlines in self._tests:
+            if (
+                (not needs_source or any(t in relation.source for t in types))
+                and (not needs_target or any(t in relation.target for t in types))
+                and (len(types) > 1 or not (needs_source and needs_target))
+                and cue.search(text)
+            ):
+                marked = _marked(text, entities) if marked is None else marked
+                if any(_follow(outline, marked) for outline in outlines):
+                    return True
+        return False
 
     @cached_property
-    def _tests(self) -> tuple[tuple[Relation, bool, bool, re.Pattern[str]], ...]:
+    def _tests(self) -> tuple[tuple[Relation, bool, bool, re.Pattern[str], tuple[_Outline, ...]], ...]:
         return tuple(
-            (r, self.free_type not in r.source, self.free_type not in r.target, re.compile(r.cues, re.IGNORECASE))
-            for r in self.relations.values()
-            if r.patterns
+            (
+                relation,
+                self.free_type not in relation.source,
+                self.free_type not in relation.target,
+                re.compile(relation.cues, re.IGNORECASE),
+                tuple(_outline(pattern, relation, self.free_type) for pattern in relation.patterns),
+            )
+            for relation in self.relations.values()
+            if relation.patterns
         )
 
     @cached_property
@@ -112,6 +128,61 @@ class GraphSchema(BaseModel):
         for name in ("source", "target", "entity"):
             text = text.replace("{" + name + "}", rf"(?P<{name}><[\d,]+>)")
         return re.compile(r"(?<!\S)" + text + ("" if pattern.endswith((" ", r"\Z")) else r"(?=\s)"))
+
+
+_HOLE = re.compile(r"(\{source\} ?|\{target\} ?|~ )")
+_ENTITY = re.compile("<")
+
+
+def _outline(pattern: str, relation: Relation, free_type: str) -> _Outline:
+    """What any match of the pattern holds, in this order: its literal parts, and `<` for an end that is an entity."""
+    if _branches(pattern):
+        return ()
+    outline = []
+    after_space = True
+    for part in _HOLE.split(pattern):
+        if _HOLE.fullmatch(part):
+            after_space = part.endswith(" ")
+            taken = {"source": relation.source, "target": relation.target}.get(part.strip(" {}"))
+            if taken is not None and free_type not in taken:
+                outline.append(_ENTITY)
+        elif part:
+            try:
+                outline.append(re.compile((r"(?<!\S)" if after_space else "") + part))
+            except re.error:  # a group around a placeholder: any sentence may match
+                return ()
+            after_space = False
+    return tuple(part for part in outline if not part.match(""))
+
+
+def _branches(pattern: str) -> bool:
+    """Whether a `|` stands outside all groups, so that no part is in every match."""
+    depth = 0
+    for mark in re.findall(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]", pattern):
+        depth += (mark == "(") - (mark == ")")
+        if mark == "|" and depth == 0:
+            return True
+    return False
+
+
+def _follow(outline: _Outline, text: str) -> bool:
+    at = 0
+    for part in outline:
+        match = part.search(text, at)
+        if match is None:
+            return False
+        at = match.start() + 1
+    return True
+
+
+def _marked(text: str, entities: Sequence[tuple[int, int, str]]) -> str:
+    """The words of the sentence as `mask` writes them, with `<` before those of each entity."""
+    parts: list[str] = []
+    at = 0
+    for start, _, _ in entities:
+        parts += [*_words(text[at:start]), "<"]
+        at = start
+    return " ".join((*parts, *_words(text[at:]))) + " "
 
 
 _MASK_TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")

@@ -99,6 +99,7 @@ def tokens(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     return words, spans
 
 
+@lru_cache(maxsize=100_000)
 def normalise(name: str) -> str:
     """The key under which two spellings of a name meet; '' for a name without letters or digits."""
     words = tokens(name)[0]
@@ -122,6 +123,7 @@ class Lexicon:
     _phrases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _abbreviations: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _longest: dict[str, int] = field(default_factory=dict)
+    """By the first word and by the first two, how many words the longest key has."""
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> Lexicon:
@@ -146,10 +148,11 @@ class Lexicon:
         self._index_length(key)
 
     def _index_length(self, key: str) -> None:
-        first, _, rest = key.partition(" ")
-        length = 1 + rest.count(" ") + bool(rest)
-        if self._longest.get(first, 0) < length:
-            self._longest[first] = length
+        words = key.split(" ", 2)
+        length = key.count(" ") + 1
+        for start in {words[0], " ".join(words[:2])}:
+            if self._longest.get(start, 0) < length:
+                self._longest[start] = length
 
     def _add_type_orders(self) -> None:
         """`type 2 diabetes` is also written `diabetes type 2`, and the other way round."""
@@ -166,17 +169,26 @@ class Lexicon:
         key = normalise(name)
         return self._phrases.get(key) or self._abbreviations.get(key, ())
 
-    def find(self, text: str, *, fold_abbreviations: bool = False) -> list[TermMatch]:
-        """Terms named in `text`, in order, without overlap.
+    def find(
+        self,
+        text: str,
+        *,
+        fold_abbreviations: bool = False,
+        tokenised: tuple[list[str], list[tuple[int, int]]] | None = None,
+    ) -> list[TermMatch]:
+        """Terms named in `text`, in order, without overlap; `tokenised` is tokens(text) where the caller has it.
 
         An abbreviation counts only in its capitals and outside an all-capital line, unless `fold_abbreviations`
         (for what people type in a hurry).
         """
-        words, spans = tokens(text)
+        words, spans = tokenised or tokens(text)
         matches = []
         i = 0
         while i < len(words):
-            for length in range(min(self._longest.get(words[i], 0), len(words) - i), 0, -1):
+            longest = self._longest.get(words[i], 0)
+            if longest > 1:
+                longest = self._longest.get(" ".join(words[i : i + 2]), 1)
+            for length in range(min(longest, len(words) - i), 0, -1):
                 key = words[i] if length == 1 else " ".join(words[i : i + length])
                 start, end = spans[i][0], spans[i + length - 1][1]
                 term_ids = self._phrases.get(key, ())
@@ -217,8 +229,8 @@ def _stands_out(text: str, start: int, end: int) -> bool:
     if sum(c.isupper() for c in surface) < 2:
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start] + text[end : (text.find("\n", end) + 1 or len(text) + 1) - 1]
-    letters = [c for c in line if c.isalpha()]
-    return len(letters) < 8 or sum(c.isupper() for c in letters) < 0.7 * len(letters)
+    letters = sum(map(str.isalpha, line))
+    return letters < 8 or sum(map(str.isupper, line)) < 0.7 * letters
 
 
 def read_terms(paths: Iterable[Path]) -> list[Term]:

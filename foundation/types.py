@@ -96,6 +96,17 @@ class WordBox:
     box: Box
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedMember:
+    """A file inside a file: a member of an archive, an attachment of a mail. `content` is where its bytes lie now."""
+
+    path: str
+    """Its place in the file that holds it, unique there."""
+    file_name: str
+    size: int
+    content: str
+
+
 @dataclass(slots=True)
 class ParsedDocument:
     """What a document parser returns. Every Element and WordBox points into `text`."""
@@ -109,6 +120,8 @@ class ParsedDocument:
     page_sizes: list[tuple[float, float]] = field(default_factory=list)
     title: str | None = None
     warnings: list[FileWarning] = field(default_factory=list)
+    members: list[ParsedMember] = field(default_factory=list)
+    """The files inside it that become documents of their own."""
 
 
 ColumnType = Literal["text", "bigint", "decimal", "double", "boolean", "date", "timestamp"]
@@ -137,7 +150,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTable:
-    """A table that a parser wrote to `parquet_path`. `row_count` counts data rows of the file, header excluded."""
+    """A table that a parser wrote to `parquet_path`. `row_count` counts data rows of the file, header excluded.
+
+    `label` is what the content says that it is (title rows, else the sheet's name); empty where it says nothing.
+    """
 
     ordinal: int
     sheet: str | None
@@ -217,6 +233,8 @@ class TableInfo:
     postgres: bool
     """Whether it has a Postgres copy (marts have none)."""
     dataset_id: str
+    relation: str | None = None
+    """Name of the Postgres view that shows the copy, when it is another than `name`."""
     ordinal: int = 0
     """Place among the tables of its file, from 0."""
     version_id: str | None = None
@@ -263,6 +281,16 @@ class Mention:
     method: str
     node_id: str | None = None
     edge_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionGraph:
+    """What one version says; every edge and node has a mention, every mention's span lies inside its chunk."""
+
+    version_id: str
+    nodes: Sequence[Node]
+    edges: Sequence[Edge]
+    mentions: Sequence[Mention]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +341,9 @@ class GuardedSql:
     tables: tuple[str, ...]
     limit: int
     parameters: tuple[Any, ...] = ()
+    readable: str = ""
+    """The statement with the names that the principal knows, where the engine has others."""
+
+    @property
+    def shown(self) -> str:
+        return self.readable or self.statement

@@ -1,42 +1,54 @@
-"""What extraction found in a version, kept between graph_nodes and graph_edges in the derived store."""
+"""What extraction found in versions, kept between graph_nodes and graph_edges in the derived store."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from functools import cache
+from typing import Any
 
 from foundation.artefacts import prefix
 from foundation.domain import Domain
 from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
 from foundation.stores import Stores
-from foundation.types import Chunk, Edge, Mention, Node
-from pipelines.extraction.extract import extract
-from pipelines.extraction.resolution import Extraction
+from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
+from pipelines.extraction.extract import draft_version, finish, tag
+
+_ROWS = {"nodes": Node, "edges": Edge, "mentions": Mention}
+"""Kept as rows under the names of their fields: a third of the bytes and of the time of objects with names."""
 
 
-def extract_version(stores: Stores, version_id: str, chunks: Sequence[Chunk]) -> Extraction:
-    """Extract, and keep the result for the edges' asset."""
+def extract_versions(stores: Stores, versions: Sequence[Sequence[Chunk]]) -> list[VersionGraph]:
+    """Extract from the chunks of each version, tagged together, and keep each result for the edges' asset."""
     lexicon, schema = _domain_data(stores.domain)
-    extraction = extract(chunks, lexicon=lexicon, graph_schema=schema)
-    value = {
-        "nodes": [asdict(node) for node in extraction.nodes],
-        "edges": [asdict(edge) for edge in extraction.edges],
-        "mentions": [asdict(mention) for mention in extraction.mentions],
-    }
-    stores.derived.put(_key(version_id), json.dumps(value, ensure_ascii=False).encode())
-    return extraction
+    drafts = [draft_version(chunks, lexicon, schema) for chunks in versions]
+    found = []
+    for draft, phrases in zip(drafts, tag(drafts), strict=True):
+        graph = finish(draft, phrases, lexicon, schema)
+        stores.derived.put(_key(graph.version_id), _written(graph))
+        found.append(graph)
+    return found
 
 
-def load_extraction(stores: Stores, version_id: str) -> Extraction:
+def load_extraction(stores: Stores, version_id: str) -> VersionGraph:
     value = json.loads(stores.derived.read(_key(version_id)))
-    return Extraction(
-        nodes=[Node(**{**node, "aliases": tuple(node["aliases"])}) for node in value["nodes"]],
-        edges=[Edge(**edge) for edge in value["edges"]],
-        mentions=[Mention(**mention) for mention in value["mentions"]],
-    )
+    rows: dict[str, list[Any]] = {
+        name: [kind(**dict(zip(value[f"{name}_fields"], row, strict=True))) for row in value[name]]
+        for name, kind in _ROWS.items()
+    }
+    nodes = [Node(n.node_id, n.type, n.name, n.external_id, tuple(n.aliases)) for n in rows["nodes"]]
+    return VersionGraph(version_id, nodes, rows["edges"], rows["mentions"])
+
+
+def _written(graph: VersionGraph) -> bytes:
+    value: dict[str, Any] = {}
+    for name, kind in _ROWS.items():
+        names = [field.name for field in fields(kind)]
+        value[f"{name}_fields"] = names
+        value[name] = [[getattr(row, field) for field in names] for row in getattr(graph, name)]
+    return json.dumps(value, ensure_ascii=False).encode()
 
 
 def _key(version_id: str) -> str:

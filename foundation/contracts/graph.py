@@ -14,7 +14,7 @@ import pytest
 from foundation import ids
 from foundation.errors import InvalidInput, NotFound
 from foundation.ports.graph import GraphStore
-from foundation.types import Edge, Mention, Node, Principal
+from foundation.types import Edge, Mention, Node, Principal, VersionGraph
 
 ANN, BOB = Principal("ann"), Principal("bob")
 HOSTILE = "x}) MATCH (n) DETACH DELETE n //"
@@ -55,7 +55,7 @@ SYMPTOM = edge(NUMBNESS, "symptom_of", NEUROPATHY)
 
 def write(graph: GraphStore, version_id: str, nodes: Sequence[Node], edges: Sequence[Edge] = ()) -> None:
     mentions = [seen(version_id, n) for n in nodes] + [seen(version_id, e) for e in edges]
-    graph.write_version(version_id, nodes, edges, mentions)
+    graph.write_versions([VersionGraph(version_id, nodes, edges, mentions)])
 
 
 class GraphStoreContract:
@@ -120,7 +120,7 @@ class GraphStoreContract:
         drugs = [node(f"drug {n}", type="drug") for n in range(5)]
         ties = [edge(drug, "treats", DIABETES) for drug in drugs]
         evidence = [seen("v1", ties[n], at) for n in range(5) for at in range(3 if n == 3 else 1)]
-        graph.write_version("v1", [*drugs, DIABETES], ties, evidence)
+        graph.write_versions([VersionGraph("v1", [*drugs, DIABETES], ties, evidence)])
         nodes, edges = graph.neighbourhood(ANN, [DIABETES.node_id], hops=2, limit=2)
         assert [len(edges), edges[0].edge_id] == [2, ties[3].edge_id]
         assert {n.node_id for n in nodes} == {DIABETES.node_id} | {e.source_id for e in edges}
@@ -128,7 +128,7 @@ class GraphStoreContract:
     def test_evidence_comes_back_as_it_was_written_up_to_a_limit_each(self, graph: GraphStore, corpus: Corpus) -> None:
         corpus.add("v1")
         mentions = [seen("v1", s, at) for at in range(4) for s in (TREATS, DIABETES)]
-        graph.write_version("v1", [DIABETES, METFORMIN], [TREATS], mentions)
+        graph.write_versions([VersionGraph("v1", [DIABETES, METFORMIN], [TREATS], mentions)])
         assert graph.evidence(ANN, edge_ids=[TREATS.edge_id]) == mentions[::2]
         both = graph.evidence(ANN, node_ids=[DIABETES.node_id], edge_ids=[TREATS.edge_id], limit=3)
         assert sorted(m.start for m in both) == [0, 0, 1, 1, 2, 2]
@@ -136,7 +136,7 @@ class GraphStoreContract:
 
     def test_an_end_of_an_edge_needs_no_mention_of_its_own(self, graph: GraphStore, corpus: Corpus) -> None:
         corpus.add("v1")
-        graph.write_version("v1", [DIABETES, METFORMIN], [TREATS], [seen("v1", TREATS)])
+        graph.write_versions([VersionGraph("v1", [DIABETES, METFORMIN], [TREATS], [seen("v1", TREATS)])])
         assert graph.get_node(ANN, METFORMIN.node_id).name == "metformin"
         assert graph.counts("v1") == {"nodes": 2, "edges": 1, "mentions": 1}
 
@@ -156,7 +156,7 @@ class GraphStoreContract:
     ) -> None:
         corpus.add("v1")
         with pytest.raises(ValueError, match=r"mention|given|version"):
-            graph.write_version("v1", nodes, edges, mentions)
+            graph.write_versions([VersionGraph("v1", nodes, edges, mentions)])
         assert graph.counts("v1") == {"nodes": 0, "edges": 0, "mentions": 0}
 
     def test_writing_again_changes_nothing_and_writing_less_takes_away(self, chain: GraphStore) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from foundation.types import Edge, Mention, Node, Principal
+from foundation.types import Edge, Mention, Node, Principal, VersionGraph
 
 
 class GraphStore(Protocol):
-    def write_version(
-        self, version_id: str, nodes: Sequence[Node], edges: Sequence[Edge], mentions: Sequence[Mention]
-    ) -> None:
-        """Replace the evidence of this version; nodes and edges are merged by id. Idempotent, one transaction.
+    def write_versions(self, versions: Sequence[VersionGraph]) -> None:
+        """Replace the evidence of these versions; nodes and edges are merged by id. Idempotent, one transaction.
 
         Every edge needs a mention, and so does every node but the ends of such edges. Raises ValueError otherwise.
         """

@@ -1,19 +1,26 @@
 """graph_nodes and graph_edges: entities and typed relations, each with the chunk and span that proves it."""
 
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
 
+from foundation.errors import NotFound
 from foundation.ids import CHUNKER
 from foundation.stores import Stores
-from foundation.types import ClaimedVersion, Stage
+from foundation.types import Chunk, ClaimedVersion, Stage, VersionGraph
 from pipelines.assets.chunks import chunks
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
+from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
 from pipelines.code_versions import is_table
-from pipelines.graph_artefact import extract_version, load_extraction
+from pipelines.graph_artefact import extract_versions, load_extraction
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
+
+_TOGETHER = 500
+"""Chunks that are tagged, or whose graph is written, in one go: it costs less than file by file."""
+_MENTIONS_A_CHUNK = 10
 
 
 @stage_asset(
@@ -25,7 +32,7 @@ from pipelines.resources import StoresResource
 def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.GRAPH_NODES, versions, one_by_one(lambda version: _nodes(at, version)))
+    report = run_stage(context, at, Stage.GRAPH_NODES, versions, lambda todo: _nodes(at, todo))
     columns = (
         ("node_id", "text", "Derived from type and canonical name"),
         ("type", "text", "Declared by the domain"),
@@ -35,15 +42,35 @@ def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     return result(report, {"nodes": "nodes", "mentions": "node_mentions"}, columns=columns)
 
 
-def _nodes(stores: Stores, version: ClaimedVersion) -> Counts:
-    if is_table(version):  # rows of tables are answered by SQL
-        return {"nodes": 0, "node_mentions": 0}
-    found = stores.artefacts.load_chunks(version.version_id, CHUNKER)
-    extraction = extract_version(stores, version.version_id, found[: stores.settings.ingestion.extraction_max_chunks])
-    mentions = [mention for mention in extraction.mentions if mention.node_id is not None]
-    held = {mention.node_id for mention in mentions}
-    nodes = [node for node in extraction.nodes if node.node_id in held]
-    return {"nodes": len(nodes), "node_mentions": len(mentions)}
+def _nodes(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    group: list[tuple[ClaimedVersion, list[Chunk]]] = []
+    for version in versions:
+        if is_table(version):  # rows of tables are answered by SQL
+            yield Outcome(version, 0.0, {"nodes": 0, "node_mentions": 0})
+            continue
+        try:
+            found = stores.artefacts.load_chunks(version.version_id, CHUNKER)
+        except NotFound as error:
+            yield Outcome(version, 0.0, error)
+            continue
+        group.append((version, found[: stores.settings.ingestion.extraction_max_chunks]))
+        if sum(len(chunks) for _, chunks in group) >= _TOGETHER:
+            yield from together_or_alone(group, lambda members: _extract(stores, members))
+            group = []
+    yield from together_or_alone(group, lambda members: _extract(stores, members))
+
+
+def _extract(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
+    started = time.monotonic()
+    graphs = extract_versions(stores, [chunks for _, chunks in group])
+    share = (time.monotonic() - started) / len(group)
+    return [Outcome(version, share, _node_counts(graph)) for (version, _), graph in zip(group, graphs, strict=True)]
+
+
+def _node_counts(graph: VersionGraph) -> Counts:
+    held = {mention.node_id for mention in graph.mentions if mention.node_id is not None}
+    mentions = sum(mention.node_id is not None for mention in graph.mentions)
+    return {"nodes": sum(node.node_id in held for node in graph.nodes), "node_mentions": mentions}
 
 
 @stage_asset(
@@ -55,7 +82,7 @@ def _nodes(stores: Stores, version: ClaimedVersion) -> Counts:
 def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.GRAPH_EDGES, versions, one_by_one(lambda version: _edges(at, version)))
+    report = run_stage(context, at, Stage.GRAPH_EDGES, versions, lambda todo: _edges(at, todo))
     columns = (
         ("source_id", "text", "Node"),
         ("type", "text", "Relation, declared by the domain"),
@@ -65,12 +92,33 @@ def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     return result(report, {"edges": "edges", "mentions": "edge_mentions"}, columns=columns, activated=report.activated)
 
 
-def _edges(stores: Stores, version: ClaimedVersion) -> Counts:
-    if is_table(version):
-        return {"edges": 0, "edge_mentions": 0}
-    extraction = load_extraction(stores, version.version_id)
-    stores.graph.write_version(version.version_id, extraction.nodes, extraction.edges, extraction.mentions)
+def _edges(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    group: list[tuple[ClaimedVersion, VersionGraph]] = []
+    for version in versions:
+        if is_table(version):
+            yield Outcome(version, 0.0, {"edges": 0, "edge_mentions": 0})
+            continue
+        try:
+            group.append((version, load_extraction(stores, version.version_id)))
+        except NotFound as error:
+            yield Outcome(version, 0.0, error)
+            continue
+        if sum(len(graph.mentions) for _, graph in group) >= _TOGETHER * _MENTIONS_A_CHUNK:
+            yield from together_or_alone(group, lambda members: _write(stores, members))
+            group = []
+    yield from together_or_alone(group, lambda members: _write(stores, members))
+
+
+def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, VersionGraph]]) -> list[Outcome]:
+    started = time.monotonic()
+    stores.graph.write_versions([graph for _, graph in group])
+    share = (time.monotonic() - started) / len(group)
+    return [Outcome(version, share, _edge_counts(graph)) for version, graph in group]
+
+
+def _edge_counts(graph: VersionGraph) -> Counts:
     return {
-        "edges": len(extraction.edges),
-        "edge_mentions": sum(mention.edge_id is not None for mention in extraction.mentions),
+        "mentions": len(graph.mentions),
+        "edges": len(graph.edges),
+        "edge_mentions": sum(mention.edge_id is not None for mention in graph.mentions),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foundation.graph_schema import GraphSchema
-from foundation.lexicon import LOCAL, Lexicon, Term, TermMatch, normalise
+from foundation.lexicon import LOCAL, Lexicon, Term, TermMatch, normalise, tokens
 from foundation.types import Chunk
 from pipelines.extraction import abbreviations
 from pipelines.extraction.abbreviations import Definition
@@ -64,7 +64,7 @@ def find_entities(chunks: Sequence[Chunk], lexicon: Lexicon, schema: GraphSchema
     """
     definitions = [[(d, _defined_term(d, lexicon, schema)) for d in abbreviations.find(c.text)] for c in chunks]
     own = _as_lexicon(term for row in definitions for _, term in row)
-    matches = [_merge(own.find(chunk.text), lexicon.find(chunk.text)) for chunk in chunks]
+    matches = [_matches(chunk.text, own, lexicon) for chunk in chunks]
     certain = {match.term_ids[0] for row in matches for match, _ in row if len(match.term_ids) == 1}
 
     def term_of(term_id: str) -> Term:
@@ -87,6 +87,12 @@ def find_entities(chunks: Sequence[Chunk], lexicon: Lexicon, schema: GraphSchema
             for row in definitions
         ],
     )
+
+
+def _matches(text: str, own: Lexicon, lexicon: Lexicon) -> list[tuple[TermMatch, bool]]:
+    tokenised = tokens(text)
+    known = lexicon.find(text, tokenised=tokenised)
+    return _merge(own.find(text, tokenised=tokenised), known) if own.terms else [(match, False) for match in known]
 
 
 def _merge(own: list[TermMatch], known: list[TermMatch]) -> list[tuple[TermMatch, bool]]:

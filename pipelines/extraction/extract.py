@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from foundation.graph_schema import CO_OCCURS, IS_A, GraphSchema
 from foundation.lexicon import Lexicon, Term, node_id_of, normalise
-from foundation.types import Chunk
+from foundation.types import Chunk, VersionGraph
+from pipelines.extraction.builder import GraphBuilder
 from pipelines.extraction.entities import Entity, find_entities, local_term
 from pipelines.extraction.noun_phrases import load_tagger, noun_phrases
 from pipelines.extraction.relations import Argument, find_statements, masked_list, masked_sentence
-from pipelines.extraction.resolution import Extraction, GraphBuilder
 from pipelines.extraction.units import Unit, split
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 EXTRACTOR = "patterns/2"
 """Raise it when the output changes: it is part of the stage's code version."""
+
+Phrases = list[tuple[int, int]]
 
 _MAX_CONCEPT_WORDS = 4
 # Words, numbers and compounds; a compound alone (`right-side`) is a modifier that lost its noun.
@@ -46,13 +48,37 @@ class _Sentence:
     def text(self) -> str:
         return self.chunk.text[self.unit.start : self.unit.end]
 
+    @property
+    def places(self) -> list[tuple[int, int, str]]:
+        """Start and end in the sentence, and type, of each entity."""
+        offset = self.unit.start
+        return [(e.start - offset, e.end - offset, e.term.type) for e in self.entities]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A version whose terms are found; `telling` are the sentences that may state a relation, once they are tagged."""
+
+    chunks: Sequence[Chunk]
+    entities: list[list[Entity]]
+    builder: GraphBuilder
+    sentences: list[_Sentence]
+    telling: list[_Sentence]
+
 
 def extract(
     chunks: Sequence[Chunk], *, lexicon: Lexicon, graph_schema: GraphSchema, nlp: Language | None = None
-) -> Extraction:
+) -> VersionGraph:
     """What these chunks of one version say. `nlp` is a spaCy pipeline that tags; by default the packaged one."""
     if not chunks:
-        return Extraction([], [], [])
+        return VersionGraph("", [], [], [])
+    draft = draft_version(chunks, lexicon, graph_schema)
+    (phrases,) = tag([draft], nlp)
+    return finish(draft, phrases, lexicon, graph_schema)
+
+
+def draft_version(chunks: Sequence[Chunk], lexicon: Lexicon, graph_schema: GraphSchema) -> Draft:
+    """The first half: all that needs no tagger. `chunks` are of one version, at least one."""
     builder = GraphBuilder(chunks[0].version_id)
     found = find_entities(chunks, lexicon, graph_schema)
     for chunk, entities, definitions in zip(chunks, found.entities, found.definitions, strict=True):
@@ -61,17 +87,28 @@ def extract(
         for entity in definitions:
             builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method, is_name=False)
     sentences = list(_sentences(chunks, found.entities))
-    telling = [
-        s for s in sentences if s.text[-1] != "?" and graph_schema.may_state(s.text, [e.term.type for e in s.entities])
-    ]
-    if telling:
-        phrases = noun_phrases(nlp or load_tagger(), [s.text for s in telling])
-        for sentence, found_phrases in zip(telling, phrases, strict=True):
-            _add_statements(sentence, found_phrases, builder, graph_schema)
-    for chunk, entities in zip(chunks, found.entities, strict=True):
+    telling = [s for s in sentences if s.text[-1] != "?" and graph_schema.may_state(s.text, s.places)]
+    return Draft(chunks, found.entities, builder, sentences, telling)
+
+
+def tag(drafts: Sequence[Draft], nlp: Language | None = None) -> list[list[Phrases]]:
+    """The noun phrases of each telling sentence of each draft; many drafts at once cost less than one by one."""
+    texts = [sentence.text for draft in drafts for sentence in draft.telling]
+    if not texts:
+        return [[] for _ in drafts]
+    tagged = noun_phrases(nlp or load_tagger(), texts)
+    return [list(islice(tagged, len(draft.telling))) for draft in drafts]
+
+
+def finish(draft: Draft, phrases: Sequence[Phrases], lexicon: Lexicon, graph_schema: GraphSchema) -> VersionGraph:
+    """The second half: what the sentences state, the lexicon's hierarchy, and what is named together."""
+    builder = draft.builder
+    for sentence, found in zip(draft.telling, phrases, strict=True):
+        _add_statements(sentence, found, builder, graph_schema)
+    for chunk, entities in zip(draft.chunks, draft.entities, strict=True):
         _add_hierarchy(chunk, entities, builder, lexicon)
     if CO_OCCURS in graph_schema.relations:
-        _add_co_occurrences(sentences, builder, graph_schema, lexicon)
+        _add_co_occurrences(draft.sentences, builder, graph_schema, lexicon)
     return builder.finish()
 
 

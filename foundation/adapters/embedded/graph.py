@@ -26,19 +26,17 @@ from sqlalchemy import (
     text,
     union,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from foundation.access import visible_version
-from foundation.adapters.embedded.graph_input import check_version
+from foundation.adapters.embedded.graph_input import add, check_version
 from foundation.errors import InvalidInput, NotFound
 from foundation.lexicon import normalise
 from foundation.registry.database import transaction
 from foundation.registry.tables import edges, mentions, node_aliases, nodes
-from foundation.types import Edge, Mention, Node, Principal
+from foundation.types import Edge, Mention, Node, Principal, VersionGraph
 
 _GRAPH_LOCK = 0x47524150  # "GRAP"
-_BATCH = 1000
-"""Rows per INSERT: below Postgres' 65,535 parameters."""
 
 
 class PostgresGraph:
@@ -47,24 +45,30 @@ class PostgresGraph:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def write_version(
-        self, version_id: str, version_nodes: Sequence[Node], version_edges: Sequence[Edge], seen: Sequence[Mention]
-    ) -> None:
-        check_version(version_id, version_nodes, version_edges, seen)
+    def write_versions(self, versions: Sequence[VersionGraph]) -> None:
+        for graph in versions:
+            check_version(graph)
+        by_id = {graph.version_id: graph for graph in sorted(versions, key=lambda graph: graph.version_id)}
+        if not by_id:
+            return
         with transaction(self._engine) as connection:
             # Writers of one version queue up. Those that only add run side by side (rows in sorted order, so that none
             # waits for another in a circle); one that may drop nodes runs alone, so that none drops what another uses.
             connection.execute(
-                text("select pg_advisory_xact_lock(:graph, hashtext(:version))"),
-                {"graph": _GRAPH_LOCK, "version": version_id},
+                text(
+                    "select pg_advisory_xact_lock(:graph, key) from (select distinct hashtext(v) as key "
+                    "from unnest(cast(:versions as text[])) v order by 1) keys"
+                ),
+                {"graph": _GRAPH_LOCK, "versions": list(by_id)},
             )
-            if _is_known(connection, version_id):
+            known = _known(connection, list(by_id))
+            if known:
                 connection.execute(text("select pg_advisory_xact_lock(:graph)"), {"graph": _GRAPH_LOCK})
-                touched = _withdraw(connection, [version_id])[1]
+                touched = _withdraw(connection, known)[1]
             else:
                 connection.execute(text("select pg_advisory_xact_lock_shared(:graph)"), {"graph": _GRAPH_LOCK})
                 touched = []
-            _add(connection, version_id, version_nodes, version_edges, seen)
+            add(connection, list(by_id.values()))
             _drop_unheld(connection, touched)
 
     def delete_versions(self, version_ids: Sequence[str]) -> int:
@@ -188,10 +192,11 @@ def _among(column: ColumnElement[Any], values: Iterable[str]) -> ColumnElement[b
     return column == any_(literal(list(values), ARRAY(String)))
 
 
-def _is_known(connection: Connection, version_id: str) -> bool:
-    seen = select(mentions.c.mention_id).where(mentions.c.version_id == version_id).exists()
-    named = select(node_aliases.c.node_id).where(node_aliases.c.version_id == version_id).exists()
-    return bool(connection.scalar(select(or_(seen, named))))
+def _known(connection: Connection, version_ids: Sequence[str]) -> list[str]:
+    """Those of these versions that have said something before."""
+    seen = select(mentions.c.version_id).where(_among(mentions.c.version_id, version_ids))
+    named = select(node_aliases.c.version_id).where(_among(node_aliases.c.version_id, version_ids))
+    return sorted(connection.scalars(union(seen, named)))
 
 
 def _withdraw(connection: Connection, version_ids: Sequence[str]) -> tuple[int, list[str]]:
@@ -227,66 +232,6 @@ def _drop_unheld(connection: Connection, node_ids: Sequence[str]) -> None:
             ~exists().where(edges.c.target_id == nodes.c.node_id),
         )
     )
-
-
-def _add(
-    connection: Connection,
-    version_id: str,
-    version_nodes: Sequence[Node],
-    version_edges: Sequence[Edge],
-    seen: Sequence[Mention],
-) -> None:
-    _insert(
-        connection,
-        nodes,
-        [
-            {"node_id": n.node_id, "type": n.type, "name": n.name, "external_id": n.external_id}
-            for n in sorted(version_nodes, key=lambda n: n.node_id)
-        ],
-    )
-    _insert(
-        connection,
-        edges,
-        [
-            {"edge_id": e.edge_id, "source_id": e.source_id, "target_id": e.target_id, "type": e.type}
-            for e in sorted(version_edges, key=lambda e: e.edge_id)
-        ],
-    )
-    aliases = {
-        (node.node_id, normalise(name) or name.casefold()): name
-        for node in version_nodes
-        for name in (*reversed(node.aliases), node.name)
-    }
-    _insert(
-        connection,
-        node_aliases,
-        [
-            {"node_id": node_id, "alias": alias, "surface": surface, "version_id": version_id}
-            for (node_id, alias), surface in sorted(aliases.items())
-        ],
-    )
-    _insert(
-        connection,
-        mentions,
-        [
-            {
-                "node_id": m.node_id,
-                "edge_id": m.edge_id,
-                "chunk_id": m.chunk_id,
-                "version_id": m.version_id,
-                "start_char": m.start,
-                "end_char": m.end,
-                "surface": m.surface,
-                "method": m.method,
-            }
-            for m in seen
-        ],
-    )
-
-
-def _insert(connection: Connection, table: Any, rows: Sequence[dict[str, Any]]) -> None:
-    for at in range(0, len(rows), _BATCH):
-        connection.execute(insert(table).on_conflict_do_nothing(), rows[at : at + _BATCH])
 
 
 def _word_starts(key: str) -> ColumnElement[bool]:

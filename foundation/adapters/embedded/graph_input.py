@@ -1,14 +1,20 @@
-"""What GraphStore.write_version refuses, whatever stores the graph."""
+"""What GraphStore.write_versions refuses, and how it adds rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from foundation.types import Edge, Mention, Node
+from sqlalchemy import Connection, Table, text
+
+from foundation.lexicon import normalise
+from foundation.registry.tables import edges, mentions, node_aliases, nodes
+from foundation.types import VersionGraph
 
 
-def check_version(version_id: str, nodes: Sequence[Node], edges: Sequence[Edge], mentions: Sequence[Mention]) -> None:
+def check_version(graph: VersionGraph) -> None:
     """ValueError unless every mention is of this version and of something given, and everything given is held up."""
+    version_id, nodes, edges, mentions = graph.version_id, graph.nodes, graph.edges, graph.mentions
     for mention in mentions:
         if mention.version_id != version_id:
             raise ValueError(f"A mention belongs to version {mention.version_id}, not to {version_id}.")
@@ -29,3 +35,52 @@ def check_version(version_id: str, nodes: Sequence[Node], edges: Sequence[Edge],
     ):
         if ids:
             raise ValueError(f"{min(ids)} {problem}.")
+
+
+def add(connection: Connection, graphs: Sequence[VersionGraph]) -> None:
+    """Add what is not there yet. Rows go in sorted, so that two writers never wait for each other."""
+    found = {n.node_id: n for graph in reversed(graphs) for n in graph.nodes}
+    _insert(connection, nodes, ((n.node_id, n.type, n.name, n.external_id) for _, n in sorted(found.items())))
+    ties = {e.edge_id: e for graph in graphs for e in graph.edges}
+    _insert(connection, edges, ((e.edge_id, e.source_id, e.target_id, e.type) for _, e in sorted(ties.items())))
+    aliases = {
+        (node.node_id, normalise(name) or name.casefold(), graph.version_id): name
+        for graph in graphs
+        for node in graph.nodes
+        for name in (*reversed(node.aliases), node.name)
+    }
+    _insert(connection, node_aliases, ((*key, surface) for key, surface in sorted(aliases.items())))
+    _insert(
+        connection,
+        mentions,
+        (
+            (m.node_id, m.edge_id, m.chunk_id, m.version_id, m.start, m.end, m.surface, m.method)
+            for graph in graphs
+            for m in graph.mentions
+        ),
+    )
+
+
+_COLUMNS = {
+    nodes: ("node_id text", "type text", "name text", "external_id text"),
+    edges: ("edge_id text", "source_id text", "target_id text", "type text"),
+    node_aliases: ("node_id text", "alias text", "version_id text", "surface text"),
+    mentions: (
+        *("node_id text", "edge_id text", "chunk_id text", "version_id text"),
+        *("start_char int", "end_char int", "surface text", "method text"),
+    ),
+}
+
+
+def _insert(connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+    """One statement with an array a column: a fifth of the time that a parameter a cell takes."""
+    columns = [column.split() for column in _COLUMNS[table]]
+    arrays = list(zip(*rows, strict=True))
+    if not arrays:
+        return
+    names = ", ".join(name for name, _ in columns)
+    values = ", ".join(f"cast(:{name} as {kind}[])" for name, kind in columns)
+    connection.execute(
+        text(f"insert into {table.fullname} ({names}) select * from unnest({values}) on conflict do nothing"),
+        {name: list(array) for (name, _), array in zip(columns, arrays, strict=True)},
+    )

@@ -9,15 +9,14 @@ from foundation.domain import load_domain
 from foundation.errors import ConfigurationError
 from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
-from foundation.types import Chunk
+from foundation.types import Chunk, VersionGraph
 from pipelines.extraction import abbreviations
-from pipelines.extraction.extract import extract
-from pipelines.extraction.resolution import Extraction
+from pipelines.extraction.extract import draft_version, extract, finish, tag
 from pipelines.extraction.units import split
 
 DOMAIN = load_domain("healthcare")
 Triple = tuple[str, str, str]
-Read = Callable[..., Extraction]
+Read = Callable[..., VersionGraph]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def read(lexicon: Lexicon, schema: GraphSchema) -> Read:
     )
 
 
-def triples(extraction: Extraction, *, weak: bool = False) -> set[Triple]:
+def triples(extraction: VersionGraph, *, weak: bool = False) -> set[Triple]:
     """Stated relations by name; with `weak` what is only named together."""
     names = {node.node_id: node.name for node in extraction.nodes}
     return {
@@ -218,7 +217,8 @@ def test_units_are_sentences_and_lists_with_their_lead_in() -> None:
 
 
 def test_nothing_comes_of_nothing(read: Read) -> None:
-    assert read() == read("The committee meets on Mondays.") == Extraction([], [], [])
+    for found in (read(), read("The committee meets on Mondays.")):
+        assert (found.nodes, found.edges, found.mentions) == ([], [], [])
 
 
 def test_a_schema_that_names_an_unknown_type_or_breaks_a_pattern_is_refused(tmp_path: Path) -> None:
@@ -230,3 +230,32 @@ def test_a_schema_that_names_an_unknown_type_or_breaks_a_pattern_is_refused(tmp_
         (tmp_path / f"{named}.yaml").write_text(wrong)
         with pytest.raises(ConfigurationError, match=named):
             load_graph_schema(tmp_path / f"{named}.yaml")
+
+
+def test_versions_that_are_tagged_together_say_what_each_says_alone(lexicon: Lexicon, schema: GraphSchema) -> None:
+    texts = ["Metformin treats type 2 diabetes.", "Nothing here.", "Smoking causes lung cancer."]
+    versions = [[Chunk(f"c{n}", f"v{n}", 0, 0, len(t), t, 1)] for n, t in enumerate(texts)]
+    drafts = [draft_version(chunks, lexicon, schema) for chunks in versions]
+    together = [finish(d, found, lexicon, schema) for d, found in zip(drafts, tag(drafts), strict=True)]
+    assert together == [extract(chunks, lexicon=lexicon, graph_schema=schema) for chunks in versions]
+    assert [len(graph.edges) for graph in together] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["{source} ~ (causes?|leads to) ~ {target}", "{source}? causes {target}", "causes {target}|{source} treats"],
+    ids=["plain", "optional end", "alternatives"],
+)
+def test_a_sentence_that_a_pattern_matches_is_never_passed_over(pattern: str) -> None:
+    relation = {"label": "causes", "source": ["drug", "free"], "target": ["disease"], "statement": "", "cues": ""}
+    schema = GraphSchema.model_validate(
+        {
+            "node_types": ["drug", "disease", "free"],
+            "free_type": "free",
+            "relations": {"causes": {**relation, "patterns": [pattern]}},
+        }
+    )
+    for text in ("It causes asthma.", "It often causes severe asthma."):
+        at = text.index("asthma")
+        assert schema.may_state(text, [(at, at + 6, "disease")])
+    assert schema.may_state("Asthma comes before causes.", [(0, 6, "disease")]) is not pattern.endswith("~ {target}")

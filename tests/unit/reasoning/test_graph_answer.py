@@ -57,7 +57,7 @@ def ingest(engine: Engine, version: str, text: str, acl: Sequence[str], lexicon:
         )
         connection.execute(insert(chunks).values(chunk_id=chunk.chunk_id, parser="p/1", chunker="c/1", **place))
     found = extract([chunk], lexicon=lexicon, graph_schema=schema)
-    PostgresGraph(engine).write_version(version, found.nodes, found.edges, found.mentions)
+    PostgresGraph(engine).write_versions([found])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One node for each thing, whatever it is called: builds a version's nodes, edges and mentions with stable ids."""
+"""Builds a version's nodes, edges and mentions, with ids that stay the same however often it is read."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from dataclasses import dataclass, field
 
 from foundation import ids
 from foundation.lexicon import LOCAL, Term, node_id_of, normalise
-from foundation.types import Chunk, Edge, Mention, Node
+from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
 
 MAX_ALIASES = 40
-
-
-@dataclass(slots=True)
-class Extraction:
-    """Of one version; every edge and node has a mention, every mention's span lies inside its chunk."""
-
-    nodes: list[Node]
-    edges: list[Edge]
-    mentions: list[Mention]
 
 
 @dataclass(slots=True)
@@ -63,11 +54,11 @@ class GraphBuilder:
         """The pairs of nodes that some edge ties."""
         return {frozenset((edge.source_id, edge.target_id)) for edge in self._edges.values()}
 
-    def finish(self) -> Extraction:
+    def finish(self) -> VersionGraph:
         nodes = []
         for identifier, term in self._terms.items():
             known = term.term_id if not term.term_id.startswith(LOCAL) else None
             names = {normalise(name): name for name in (*term.aliases, *self._surfaces[identifier].values())}
             names.pop(normalise(term.name), None)
             nodes.append(Node(identifier, term.type, term.name, known, tuple(names.values())[:MAX_ALIASES]))
-        return Extraction(nodes, list(self._edges.values()), list(self._mentions.values()))
+        return VersionGraph(self.version_id, nodes, list(self._edges.values()), list(self._mentions.values()))
