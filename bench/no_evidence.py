@@ -94,6 +94,10 @@ class Row:
     answerable: bool
     held_out: bool
     features: tuple[float, ...]
+    admitted: bool = True
+    """Nothing in the question speaks against the best sentences (query_service/reasoning/demands.py)."""
+    complete: bool = False
+    """A sentence answers by itself, whatever the features say."""
     own_document: bool = False
     supporting_first: bool | None = None
     supporting_any: bool | None = None
@@ -226,6 +230,7 @@ def _row(
     result = extract(question.text, found[:_K], embedder, threshold=_ALWAYS, question_vector=vector, is_known=is_known)
     held_out = hashlib.sha256(question.group.encode()).digest()[0] % 2 == 1
     row = Row(corpus, case, case == "answerable", held_out, result.features.values())
+    row.admitted, row.complete = result.status == "answered", result.complete
     best = sorted(result.sentences, key=lambda s: -s.score)
     row.own_document = bool(best) and best[0].version_id in question.gold
     if question.spans:
@@ -325,10 +330,14 @@ def _figures(rows: Sequence[Row], thresholds: Thresholds, command: str) -> dict[
     for corpus in dict.fromkeys(row.corpus for row in held):
         mine = [row for row in held if row.corpus == corpus]
         answerable = np.array([confidence[id(r)] for r in mine if r.answerable])
-        add(f"{corpus}: answered, of {len(answerable)} answerable", np.mean(answerable >= thresholds.cutoff), "share")
+        given = [_answers(r, confidence[id(r)], thresholds) for r in mine if r.answerable]
+        add(f"{corpus}: answered, of {len(answerable)} answerable", np.mean(given), "share")
+        add(f"{corpus}: the same by the model alone", np.mean(answerable >= thresholds.cutoff), "share")
         for case in dict.fromkeys(row.case for row in mine if not row.answerable):
             other = np.array([confidence[id(r)] for r in mine if r.case == case])
-            add(f"{corpus}: refused, of {len(other)} {case}", np.mean(other < thresholds.cutoff), "share")
+            refused = [not _answers(r, confidence[id(r)], thresholds) for r in mine if r.case == case]
+            add(f"{corpus}: refused, of {len(other)} {case}", np.mean(refused), "share")
+            add(f"{corpus}: refused by the model alone, {case}", np.mean(other < thresholds.cutoff), "share")
             add(f"{corpus}: AUROC against {case}", _auroc(answerable, other), "AUROC")
         own = [r.own_document for r in mine if r.answerable]
         add(f"{corpus}: best sentence from the question's own document", np.mean(own), "share")
@@ -336,6 +345,11 @@ def _figures(rows: Sequence[Row], thresholds: Thresholds, command: str) -> dict[
     add("hotpotqa: best sentence is a supporting one", np.mean([r.supporting_first for r in supported]), "share")
     add("hotpotqa: a supporting sentence among those given", np.mean([r.supporting_any for r in supported]), "share")
     return figures
+
+
+def _answers(row: Row, confidence: float, thresholds: Thresholds) -> bool:
+    """As extract() decides, which was asked with a threshold that lets everything through."""
+    return row.admitted and (row.complete or confidence >= thresholds.cutoff)
 
 
 def _figure(value: float, unit: str, command: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from foundation.settings import Settings
 from foundation.stores import Stores
 from foundation.types import Principal, TableInfo
 from query_service.nudge import Nudge
+from query_service.reasoning.demands import WordVectors
 from query_service.reasoning.evidence_model import Thresholds
 from query_service.reasoning.planner_terms import Terms, load_terms
 from query_service.reasoning.router import OfflineRouter, load_examples
@@ -48,6 +49,10 @@ class Services:
     def evidence(self) -> Thresholds:
         """When a passage is evidence, fitted for the embedding model."""
         return Thresholds.for_model(self.stores.embedder.model)
+
+    @cached_property
+    def word_vectors(self) -> WordVectors:
+        return WordVectors(self.stores.embedder)
 
     @cached_property
     def nudge(self) -> Nudge:

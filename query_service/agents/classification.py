@@ -36,6 +36,8 @@ _MOST_KNOWN = 20_000  # versions whose type is remembered, without any text
 _LISTING = re.compile(r"\b(?:which|list|show|find|how many|all|every|any|are there|what (?:documents|files))\b", re.I)
 _ASKS_KIND = re.compile(r"\b(?:category|kind|type|sort|class)\b.{0,40}\b(?:does|do|is|are|of|belongs?)\b", re.I)
 _PLURAL = re.compile(r"\b(?:documents|files|uploads)\b", re.I)
+_CONTENT = re.compile(r"\bwhat (?:does|do|did)\b.*\b(?:say|state|require|mention|tell|contain|mean)s?\b", re.I)
+"""Asks what a document says, not what it is."""
 _IS_IT = re.compile(r"\W*(?:is|are|was|were)\b", re.I)
 
 
@@ -64,6 +66,8 @@ def _known(stores: Stores) -> _Known:
 def run(services: Services, state: QuestionState) -> Finding:
     """One statement a document, with its evidence; empty when no document is meant or none has text."""
     question = state["rewritten_question"]
+    if _CONTENT.search(question) and not state.get("forced_routes"):
+        return Finding("classification", "empty", why="The question does not ask what kind of document something is.")
     types = _known(services.stores).classifier.types
     asked, rest = asked_type(question, types)
     listing = _LISTING.search(rest) is not None and not _ASKS_KIND.search(rest)

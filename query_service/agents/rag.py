@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foundation.types import SearchFilter
-from query_service.reasoning.extraction import extract
+from query_service.reasoning.extraction import EvidenceSentence, extract
 from query_service.retrieval import retrieve
 from query_service.services import Services
 from query_service.state import Finding, QuestionState, Span, Statement
@@ -32,11 +32,17 @@ def run(services: Services, state: QuestionState) -> Finding:
         stores.embedder,
         threshold=services.evidence,
         is_known=lambda word: bool(stores.search.search(word, None, visible, k=1, candidates=1)),
+        word_vectors=services.word_vectors,
     )
     if found.status == "no_evidence":
         return Finding("rag", "empty", why="No passage of the documents answers the question.")
     return Finding(
         "rag",
         "done",
-        statements=[Statement(s.text, (Span(s.chunk_id, s.version_id, s.start, s.end),)) for s in found.sentences],
+        statements=[Statement(_said(s), (Span(s.chunk_id, s.version_id, s.start, s.end),)) for s in found.sentences],
     )
+
+
+def _said(sentence: EvidenceSentence) -> str:
+    """A row of a table is said by the cells that were asked for, with the row itself behind."""
+    return f"{sentence.said} ({sentence.text})" if sentence.said else sentence.text

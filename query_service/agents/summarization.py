@@ -24,6 +24,7 @@ _MOST_SENTENCES = 12
 _WANTED = re.compile(
     r"\b(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)\s+(?:\w+\s+)?(?:sentences?|points?|bullets?)", re.I
 )
+_ITEM = re.compile(r"\b(rule|step|item|point|paragraph|article|clause|question)\s+(?:no\.? ?|number )?(\d+)\b", re.I)
 _NUMBERS = {word: n for n, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
 
 
@@ -34,6 +35,8 @@ def run(services: Services, state: QuestionState) -> Finding:
         return Finding("summarization", "empty", why=target.reason)
     if target.ambiguous and len(target.documents) > _MOST_DOCUMENTS:
         return Finding("summarization", "empty", why=f"{target.reason} Say which one you mean.")
+    if (item := _item(state["rewritten_question"], target.section)) and not state.get("forced_routes"):
+        return Finding("summarization", "empty", why=f"{item.capitalize()} is to be quoted, not summed up.")
     documents = target.documents[:_MOST_DOCUMENTS]
     most = _wanted(state["rewritten_question"]) or (_SENTENCES_EACH if len(documents) > 1 else None)
     statements: list[Statement] = []
@@ -125,6 +128,11 @@ def _called(document: Opening, summary: Summary, target: Target) -> str:
         return document.file_name
     sections = ", ".join(f"“{title}”" for title in dict.fromkeys(summary.sections))
     return f"{document.file_name}, {sections}"
+
+
+def _item(question: str, section: str | None) -> str | None:
+    """`rule 3`, where the question asks for one numbered item that is no section."""
+    return next((f"{m[1]} {m[2]}" for m in _ITEM.finditer(question) if m[2] != section), None)
 
 
 def _wanted(question: str) -> int | None:

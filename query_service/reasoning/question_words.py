@@ -1,15 +1,12 @@
-"""What a question asks: its content words, how rare each is, and the kind of answer that it wants."""
+"""The words of a question: which carry content, how rare each is, and what it is about."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
 
 from foundation.ports.embeddings import Embedder
-
-Asked = Literal["definition", "dose", "percent", "duration", "time", "number"]
 
 _WORD = re.compile(r"[^\W_]+(?:[.'’\-][^\W_]+)*")
 # Words that carry no content of a question: function words, and those that only ask.
@@ -18,13 +15,27 @@ STOP_WORDS = frozenset(
     a about after all also am an and any are as at be because been being between both but by can could did do does
     doing done each else for from further get give had has have having he her here him his how i if in into is it
     its just like may me might more most much must my need no not of off on once only or other our out over own
-    please same say says shall she should show so some such tell than that the their them then there these they this
+    per please same say says shall she should show so some such tell than that the their them then there these they this
     those through to too under until up us very was we were what when where whether which while who whom whose why
     will with would you your am's explain describe list find know known there's what's information
     """.split()
 )
 _BEFORE_A_SUBJECT = ("of", "for", "about")
 _ARTICLES = frozenset("a an any my our the this your".split())
+# Past tense and participle → the verb as `stem` leaves it; those whose forms differ in more than an ending.
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in """
+    led:lead held:hold kept:keep built:build bought:buy sold:sell paid:pay made:make taken:take took:take given:give
+    gave:give written:writ wrote:writ begun:begin began:begin chosen:choos chose:choos broken:break broke:break
+    fell:fall fallen:fall felt:feel found:find grew:grow grown:grow knew:know known:know left:leav lost:los
+    met:meet ran:run sent:send shown:show spent:spend spoke:speak spoken:speak stood:stand taught:teach told:tell
+    thought:think understood:understand went:go gone:go won:win worn:wear wore:wear caught:catch brought:bring
+    driven:driv drove:driv eaten:eat ate:eat drank:drink drunk:drink flew:fly flown:fly hidden:hid laid:lay
+    lent:lend sought:seek seen:see saw:see slept:sleep sought:seek withdrawn:withdraw withdrew:withdraw
+    children:child women:woman men:man feet:foot teeth:tooth
+    """.split()
+)
 _SUFFIXES = (
     "ations",
     "ation",
@@ -44,66 +55,13 @@ _SUFFIXES = (
     "s",
     "e",
 )
-_NUMBER = (
-    r"(?:\d[\d,.]*|one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|million|half|twice|once)"
-)
-_EVIDENCE: Mapping[Asked, re.Pattern[str]] = {
-    "dose": re.compile(
-        r"\d[\d,.]*\s?(?:mg|g|mcg|µg|ug|ml|l|iu|units?|mmol|tablets?|capsules?|puffs?|drops?|doses?)\b", re.I
-    ),
-    "percent": re.compile(r"\d\s?(?:%|percent|per cent|in \d|of every|out of)|\bper \d", re.I),
-    "duration": re.compile(
-        rf"\b{_NUMBER}[\s\-](?:to \w+ )?(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b", re.I
-    ),
-    "time": re.compile(
-        rf"\b(?:1[5-9]|20)\d\d\b|\b{_NUMBER}[\s\-](?:minutes?|hours?|days?|weeks?|months?|years?)\b|\b(?:before|after|when|"
-        r"during|january|february|march|april|may|june|july|august|september|october|november|december)\b",
-        re.I,
-    ),
-    "number": re.compile(rf"\b{_NUMBER}\b", re.I),
-}
-_ASKS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
-    (
-        "dose",
-        re.compile(
-            r"\b(?:doses?|dosages?|dosing|how (?:much|many) (?:mg|ml|milligrams|tablets|pills|capsules))\b", re.I
-        ),
-    ),
-    (
-        "percent",
-        re.compile(
-            r"\b(?:percent(?:age)?|per cent|proportion|what share|rates?|prevalence|incidence|how common)\b|%", re.I
-        ),
-    ),
-    ("duration", re.compile(r"\bhow (?:long|often|frequently|soon|old|late|early)\b|\bwhat age\b|\bduration\b", re.I)),
-    ("time", re.compile(r"\b(?:when|what (?:year|date|time)|which (?:year|date|day))\b", re.I)),
-    (
-        "number",
-        re.compile(r"\bhow (?:many|much|high|low|large|far|tall|big)\b|\b(?:number|amount|maximum|minimum) of\b", re.I),
-    ),
-    (
-        "definition",
-        re.compile(
-            r"^\W*(?:what|who) (?:is|are|was|were|does)\b|\b(?:define|definition of|meaning of|stands? for)\b", re.I
-        ),
-    ),
-)
-
-
-def asked(question: str) -> Asked | None:
-    """The kind of answer that the question wants, if its words say so."""
-    return next((kind for kind, pattern in _ASKS if pattern.search(question)), None)
-
-
-def fits(kind: Asked | None, sentence: str) -> bool:
-    """Whether a sentence holds what such a question wants: a dose, a percentage, a time, a number."""
-    pattern = _EVIDENCE.get(kind) if kind is not None else None
-    return pattern is not None and pattern.search(sentence) is not None
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """A light stem: one English ending off, four letters stay (after Harman 1991, How effective is suffixing?)."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     if word.endswith("ies") and len(word) > 5:
         return word[:-3] + "y"
     for suffix in _SUFFIXES:

@@ -23,7 +23,7 @@ from query_service.services import Services
 from query_service.state import QuestionState
 
 SAMPLES = Path(__file__).parents[3] / "samples"
-KINDS = {".pdf": "pdf", ".docx": "docx", ".txt": "text"}
+KINDS = {".pdf": "pdf", ".docx": "docx", ".txt": "text", ".md": "text"}
 
 
 @cache

@@ -7,8 +7,9 @@ import pytest
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.types import Element, Hit, ParsedDocument
 from pipelines.chunking import chunk_document, embedding_text
+from query_service.reasoning.answer_kinds import asked, fits
 from query_service.reasoning.extraction import Extraction, Thresholds, extract
-from query_service.reasoning.question_words import asked, asked_about, content_words, coverage, fits, rarity
+from query_service.reasoning.question_words import asked_about, content_words, coverage, rarity
 
 LEAFLET = """Ibuprofen is a medicine that relieves pain and lowers fever. It belongs to the non-steroidal \
 anti-inflammatory drugs.
@@ -196,7 +197,12 @@ def test_another_models_cosines_are_not_trusted() -> None:
         ("What dose is safe?", "dose", "Take 5 mg.", "Take it."),
         ("What percentage relapsed?", "percent", "In 12 % it came back.", "It came back in 12 patients."),
         ("How long does it last?", "duration", "It lasts two to three weeks.", "It lasts long."),
-        ("When was it approved?", "time", "It was approved in 1998.", "It was approved."),
+        ("When was it approved?", "date", "It was approved in 1998.", "It was approved."),
+        ("When does it open?", "time", "It opens on Mondays at 8:30.", "It opens to all."),
+        ("What does a visit cost?", "money", "A visit is USD 40.", "A visit takes 40 minutes."),
+        ("Who leads the ward?", "person", "Dr. Ada Berg leads it.", "It is led well."),
+        ("Why is it locked?", "reason", "It is locked because of thefts.", "It is locked at night."),
+        ("What is the phone number of the desk?", "phone", "Call 555-0140.", "Call the desk."),
         ("How many took part?", "number", "Twelve nurses took part.", "Nurses took part."),
     ],
 )
