@@ -193,7 +193,7 @@ def _sample_tables(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[
         for table in workbook.tables:
             name = table_name(file.name, table.sheet, len(workbook.tables), [t.name for t in found])
             connection.execute(f'create table "{name}" as select * from read_parquet(?)', [table.parquet_path])
-            info = TableInfo(name, table.label, table.columns, table.row_count, "upload", "", True, name)
+            info = TableInfo(name, table.label or file.stem, table.columns, table.row_count, "upload", "", True, name)
             found.append(replace(info, file_name=file.name, sheet=table.sheet))
     return found
 

@@ -1,22 +1,22 @@
-"""Which table a name under `data.` shows: changed inside the transaction that changes the active version."""
+"""Which copies have a view under `data.`: changed inside the transaction that changes the active version."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from foundation.ports.relational import Relational
+from foundation.ports.search import SearchIndex
+from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of
-from foundation.registry.documents import active_access
+from foundation.registry.documents import access_of_version, active_access
 
 
 def show_tables(connection: Connection, relational: Relational, version_id: str, replaced: str | None) -> None:
-    """Show the tables of the new active version and take away those that only the replaced one had."""
-    new = {row["table_name"]: row["postgres_table"] for row in datasets_of(connection, version_id)}
-    old = {row["table_name"] for row in datasets_of(connection, replaced)} if replaced else set()
-    for name, physical in sorted(new.items()):
-        _run(connection, relational.publish_statements(name, physical))
-    for name in sorted(old - set(new)):
-        _run(connection, relational.unpublish_statements(name))
+    """Show the tables of the new active version and take away those of the one that it replaced."""
+    for row in datasets_of(connection, version_id):
+        _run(connection, relational.publish_statements(row["postgres_table"], row["postgres_table"]))
+    if replaced != version_id:
+        hide_tables(connection, relational, replaced)
 
 
 def hide_tables(connection: Connection, relational: Relational, version_id: str | None) -> None:
@@ -24,7 +24,15 @@ def hide_tables(connection: Connection, relational: Relational, version_id: str 
     if version_id is None or active_access(connection, version_id)[1]:
         return
     for row in datasets_of(connection, version_id):
-        _run(connection, relational.unpublish_statements(row["table_name"]))
+        _run(connection, relational.unpublish_statements(row["postgres_table"]))
+
+
+def tell_index(engine: Engine, search: SearchIndex, *version_ids: str) -> None:
+    """What filters see of these versions is what the registry says now: who may find them, of which type they are."""
+    for version_id in version_ids:
+        with transaction(engine) as connection:
+            access = access_of_version(connection, version_id)
+        search.update_access(version_id, *access)
 
 
 def _run(connection: Connection, statements: list[str]) -> None:

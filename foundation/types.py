@@ -103,6 +103,7 @@ class ParsedMember:
     path: str
     """Its place in the file that holds it, unique there."""
     file_name: str
+    """Empty for the one file of a compressed file, which is called after its holder."""
     size: int
     content: str
 

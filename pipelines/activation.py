@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import Connection
+
 from foundation.publication import show_tables
 from foundation.registry import claims
 from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
 from foundation.registry.stages import forget_stage
+from foundation.registry.table_names import answering_documents
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
+from pipelines.datasets import name_tables
 from pipelines.read_back import not_read_back
 
 
@@ -28,6 +32,7 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
             if replaced is None:
                 continue
             activated += 1
+            name_tables(connection, version.document_id, version.file_name, version.version_id)
             show_tables(connection, stores.relational, version.version_id, replaced or None)
             if replaced and replaced != version.version_id:
                 retired.append(replaced)
@@ -55,6 +60,15 @@ def _read_back(
             forget_stage(connection, version.version_id, stage)
             claims.fail(connection, run_id, version, stage, error)
     return whole
+
+
+def show_again(stores: Stores, connection: Connection, version_id: str) -> None:
+    """The tables of a content that answers already have been made anew, and may be other ones than before."""
+    answering = answering_documents(connection, version_id)
+    for document_id, file_name in answering:
+        name_tables(connection, document_id, file_name, version_id)
+    if answering:
+        show_tables(connection, stores.relational, version_id, None)
 
 
 def _retire(stores: Stores, version_id: str) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from foundation.domain import Domain
 from foundation.ids import CHUNKER
-from foundation.media_type import kind_of
+from foundation.media_kinds import kind_of
 from foundation.ports.embeddings import Embedder
 from foundation.types import ClaimedVersion, Stage
 from pipelines.extraction.extract import EXTRACTOR
 from pipelines.parsing.dispatch import PARSERS
 
 RAW = "raw/1"
-TABLE_TEXT = "table-text/1"
+TABLE_TEXT = "table-text/2"
 INDEX = "index/1"
 COPIES = "copies/1"
 LINKS = "links/1"

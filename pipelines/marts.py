@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from foundation.registry.database import transaction
 from foundation.registry.datasets import (
     active_datasets,
     marts_using,
-    names_taken,
     remove_datasets,
     replace_mart_sources,
     save_dataset,
@@ -96,7 +94,7 @@ def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds) 
         with parquet.open("rb") as file:
             stores.derived.put(key, file)
         table = TableInfo(
-            name=_table_name(connection, mart.name),
+            name=mart.name,
             label=_words(mart.name),
             columns=columns,
             row_count=rows,
@@ -196,18 +194,6 @@ def _all_active(connection: Connection, versions: set[str]) -> bool:
     )
     active: set[str] = set(rows.scalars())
     return versions <= active
-
-
-def _table_name(connection: Connection, name: str) -> str:
-    """The mart's own name, unless an upload has it; a mart that is published keeps the name that it has."""
-    taken = names_taken(connection, "")
-    current = connection.execute(
-        select(datasets.c.table_name).where(datasets.c.dataset_id == mart_id(name))
-    ).scalar_one_or_none()
-    if current is not None:
-        return str(current)
-    candidates = (f"{name}_mart" + (f"_{number}" if number > 1 else "") for number in count(1))
-    return name if name not in taken else next(found for found in candidates if found not in taken)
 
 
 def _profile(mart: Mart, parquet: Path) -> tuple[tuple[Column, ...], int]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from foundation.errors import Unavailable
-from foundation.media_type import kind_of
+from foundation.errors import AsklineError, Unavailable
+from foundation.media_kinds import kind_of
+from foundation.names import with_name, without_name
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion
 from pipelines.batch import Counts, Outcome
@@ -22,7 +23,10 @@ def parse_files(
     save: Callable[[ClaimedVersion, Any], Counts],
     more: Callable[[ClaimedVersion], tuple[Any, ...]] = lambda version: (),
 ) -> Iterator[Outcome]:
-    """function(path, file name, kind, *more(version)) in a worker, then save(version, result) here, in order."""
+    """function(path, file name, kind, *more(version)) in a worker, then save(version, result) here, in order.
+
+    The file name is a stand-in (foundation.names): what is parsed belongs to the bytes, whoever else holds them.
+    """
     if not versions:
         return
     limits = stores.settings.parsing
@@ -39,10 +43,13 @@ def parse_files(
         items = []
         for version in versions:
             path = stack.enter_context(stores.landing.local_path(version.landing_key, version.object_version))
-            items.append((path, version.file_name, kind_of(version.media_type), *more(version)))
+            items.append((path, without_name(version.file_name), kind_of(version.media_type), *more(version)))
         started = time.monotonic()
         for version, (_, parsed) in zip(versions, pool.map_files(function, items), strict=True):
             result = parsed
+            if isinstance(parsed, AsklineError):
+                parsed.message = with_name(parsed.message, version.file_name)
+                parsed.args = (parsed.message,)
             if not isinstance(parsed, Exception):
                 try:
                     result = save(version, parsed)

@@ -16,6 +16,7 @@ from foundation.errors import NotFound
 from foundation.registry import conversations, documents
 from foundation.registry import lineage as registry
 from foundation.registry.datasets import sources_of_mart, visible_table
+from foundation.registry.table_names import name_in, names_of_version, visible_names
 from foundation.types import Principal
 
 
@@ -101,11 +102,10 @@ def _sql(
                 continue
             table = graph.node(row["dataset_id"], "table", name, f"tables/{name}")
             graph.edge(statement, table, "reads")
-            sources = [row] if row["version_id"] else sources_of_mart(connection, row["dataset_id"])
+            sources = [row] if row["version_id"] else sources_of_mart(connection, row["dataset_id"], principal)
             for source in sources:
                 if source["dataset_id"] != table:
-                    graph.node(source["dataset_id"], "table", source["table_name"], f"tables/{source['table_name']}")
-                    graph.edge(table, source["dataset_id"], "built from")
+                    graph.edge(table, _source(graph, source["dataset_id"], source["table_name"]), "built from")
                 if source["document_id"]:
                     version = _version(connection, principal, graph, source["document_id"], source["version_id"])
                     graph.edge(source["dataset_id"], version, "parsed from")
@@ -114,13 +114,15 @@ def _sql(
 def of_document(connection: Connection, principal: Principal, document_id: str, graph: Lineage) -> dict[str, Any]:
     """Upstream to the bytes and the runs, downstream to chunks, tables and the principal's own answers."""
     row = documents.get_document(connection, principal, document_id)
+    visible = visible_names(connection, principal)
     root = graph.node(document_id, "document", row["file_name"], f"documents/{document_id}", status=row["status"])
     for version in documents.list_versions(connection, document_id):
         node = _version(connection, principal, graph, document_id, version["version_id"])
         graph.edge(root, node, "active version" if version["version_id"] == row["active_version"] else "version")
-        for table in registry.tables_of_version(connection, version["version_id"]):
-            graph.node(table["dataset_id"], "table", table["table_name"], f"tables/{table['table_name']}")
-            graph.edge(table["dataset_id"], node, "parsed from")
+        for dataset_id, stored in names_of_version(connection, document_id, version["version_id"]).items():
+            name = name_in(visible, dataset_id, document_id)
+            graph.node(dataset_id, "table", name or stored, f"tables/{name}" if name else None)
+            graph.edge(dataset_id, node, "parsed from")
     for answer in registry.answers_using(connection, document_id, principal.name):
         graph.node(
             answer["answer_id"],
@@ -139,7 +141,9 @@ def of_chunk(connection: Connection, principal: Principal, chunk_id: str, graph:
     chunk = registry.chunks_by_id(connection, [chunk_id]).get(chunk_id)
     found = documents.cited_documents(connection, principal, [chunk["version_id"]]) if chunk else {}
     if chunk is None or chunk["version_id"] not in found:
-        raise NotFound(f"There is no chunk {chunk_id}.")
+        raise NotFound(
+            f"There is no chunk {chunk_id}.", fix="GET /documents/{id}/chunks lists the chunks of a document."
+        )
     _chunk(graph, chunk)
     document = found[chunk["version_id"]]
     version = _version(connection, principal, graph, document["document_id"], chunk["version_id"])
@@ -154,13 +158,17 @@ def of_table(connection: Connection, principal: Principal, name: str, graph: Lin
     if table.document_id and table.version_id:
         version = _version(connection, principal, graph, table.document_id, table.version_id)
         graph.edge(table.dataset_id, version, "parsed from")
-    for source in sources_of_mart(connection, table.dataset_id) if table.kind == "mart" else []:
-        graph.node(source["dataset_id"], "table", source["table_name"], f"tables/{source['table_name']}")
-        graph.edge(table.dataset_id, source["dataset_id"], "built from")
+    for source in sources_of_mart(connection, table.dataset_id, principal) if table.kind == "mart" else []:
+        graph.edge(table.dataset_id, _source(graph, source["dataset_id"], source["table_name"]), "built from")
         if source["document_id"]:
             version = _version(connection, principal, graph, source["document_id"], source["version_id"])
             graph.edge(source["dataset_id"], version, "parsed from")
     return graph.as_json()
+
+
+def _source(graph: Lineage, dataset_id: str, name: str | None) -> str:
+    """The upload that a mart was built from; without a name where no visible document holds it any more."""
+    return graph.node(dataset_id, "table", name or "not visible any more", f"tables/{name}" if name else None)
 
 
 def _chunk(graph: Lineage, chunk: RowMapping) -> str:

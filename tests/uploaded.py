@@ -6,17 +6,15 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from foundation.ids import dataset_id
 from foundation.registry.claims import set_active
 from foundation.registry.database import transaction
-from foundation.registry.datasets import names_taken, save_dataset
+from foundation.registry.datasets import save_dataset
 from foundation.registry.erasures import erase_document
 from foundation.registry.intake import Arrival, register_arrival
 from foundation.settings import DatabaseSettings, Settings
 from foundation.stores import Stores
-from foundation.types import TableInfo
+from pipelines.datasets import dataset_of, name_tables
 from pipelines.parsing.csv_file import parse_csv
-from pipelines.parsing.table_names import table_name
 
 
 def make_stores(database_url: str, folder: Path) -> Stores:
@@ -46,22 +44,9 @@ def upload_csv(stores: Stores, name: str, content: bytes, acl: tuple[str, ...] =
                 source="api",
             ),
         )
-        taken = names_taken(connection, received.document_id)
         for table in workbook.tables:
-            info = TableInfo(
-                name=table_name(name, table.sheet, len(workbook.tables), taken),
-                label=table.label,
-                columns=table.columns,
-                row_count=table.row_count,
-                kind="upload",
-                parquet_path=table.parquet_path,
-                postgres=True,
-                dataset_id=dataset_id(version, table.ordinal),
-                ordinal=table.ordinal,
-                version_id=version,
-                sheet=table.sheet,
-            )
-            save_dataset(connection, info)
+            save_dataset(connection, dataset_of(version, table))
+        name_tables(connection, received.document_id, name, version)
         set_active(connection, received.document_id, version)
     return received.document_id, version
 

@@ -37,12 +37,12 @@ class CatalogContract:
 
     def test_columns_come_back_with_labels_types_and_profile(self, catalog: Catalog) -> None:
         catalog.register(table("dst_1"))
-        assert catalog.columns("visits") == COLUMNS
+        assert catalog.columns("dst_1") == COLUMNS
 
     def test_registering_again_replaces_the_entry(self, catalog: Catalog) -> None:
         catalog.register(table("dst_1"))
         catalog.register(table("dst_1", columns=COLUMNS[:2]))
-        assert catalog.columns("visits") == COLUMNS[:2]
+        assert catalog.columns("dst_1") == COLUMNS[:2]
         assert catalog.remove(["dst_1"]) == 1
 
     def test_what_is_removed_is_not_found(self, catalog: Catalog) -> None:
@@ -50,5 +50,5 @@ class CatalogContract:
         catalog.register(table("dst_2", "beds"))
         assert catalog.remove(["dst_1", "dst_unknown"]) == 1
         with pytest.raises(NotFound):
-            catalog.columns("visits")
-        assert catalog.columns("beds") == COLUMNS
+            catalog.columns("dst_1")
+        assert catalog.columns("dst_2") == COLUMNS

@@ -1,4 +1,4 @@
-"""The catalog of typed tables: name → columns and where the Parquet is (Glue on AWS, the registry when embedded)."""
+"""The catalog of typed tables: dataset → columns and where the Parquet is (Glue on AWS, the registry when embedded)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Catalog(Protocol):
     def register(self, table: TableInfo) -> None:
         """Create or replace the entry of this dataset."""
 
-    def columns(self, name: str) -> tuple[Column, ...]:
+    def columns(self, dataset_id: str) -> tuple[Column, ...]:
         """As the catalog has them; NotFound."""
 
     def remove(self, dataset_ids: Sequence[str]) -> int: ...

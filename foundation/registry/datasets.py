@@ -1,57 +1,29 @@
-"""Typed tables: which exist, under which name, who may read them. Also the embedded catalog."""
+"""Typed tables: which exist and who may read them. Also the embedded catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
+from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, insert, not_, select
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from foundation.access import may_see, visible_documents
 from foundation.errors import NotFound
-from foundation.registry.tables import datasets, document_versions, documents, mart_sources, table_links
+from foundation.registry.table_names import TableName, visible_names
+from foundation.registry.tables import datasets, document_tables, documents, mart_sources, table_links
 from foundation.types import Column, Principal, TableInfo
-
-NAME_LOCK = 0x41534B4E
 
 
 def column_from_json(value: dict[str, Any]) -> Column:
     return Column(**{**value, "samples": tuple(value.get("samples", ()))})
 
 
-def names_taken(connection: Connection, document_id: str) -> set[str]:
-    """Table names that other living documents or marts hold. Takes the lock that orders those who choose names."""
-    connection.execute(select(func.pg_advisory_xact_lock(NAME_LOCK)))
-    others = (
-        select(datasets.c.table_name)
-        .join(document_versions, document_versions.c.version_id == datasets.c.version_id)
-        .join(documents, documents.c.document_id == document_versions.c.document_id)
-        .where(documents.c.document_id != document_id, documents.c.deleted_at.is_(None))
-    )
-    marts = select(datasets.c.table_name).where(datasets.c.kind == "mart")
-    return set(connection.execute(others.union(marts)).scalars())
-
-
-def names_of_document(connection: Connection, document_id: str) -> dict[tuple[int, str | None], str]:
-    """(ordinal, sheet) → the table name that an earlier version of this document has, so that names stay."""
-    rows = connection.execute(
-        select(datasets.c.ordinal, datasets.c.sheet, datasets.c.table_name)
-        .join(document_versions, document_versions.c.version_id == datasets.c.version_id)
-        .where(document_versions.c.document_id == document_id)
-        .order_by(document_versions.c.number)
-    )
-    return {(row.ordinal, row.sheet): row.table_name for row in rows}
-
-
-def physical_name(table: TableInfo) -> str | None:
-    """The Postgres table of an upload's copy: its name and its dataset's id, so that versions stand side by side."""
-    if not table.postgres:
-        return None
-    readable = table.name.encode()[:40].decode(errors="ignore")  # an identifier has 63 bytes at most
-    return f"{readable}_{table.dataset_id[-16:]}"
+def relation_name(dataset_id: str) -> str:
+    """The Postgres table of a dataset's copy, and the view that shows it: of the content, so no name is in it."""
+    return f"t_{dataset_id.partition('_')[2]}"
 
 
 def save_dataset(connection: Connection, table: TableInfo) -> None:
@@ -59,14 +31,14 @@ def save_dataset(connection: Connection, table: TableInfo) -> None:
     values = {
         "version_id": table.version_id,
         "kind": table.kind,
-        "table_name": table.name,
+        "table_name": table.name if table.kind == "mart" else None,
         "label": table.label,
         "sheet": table.sheet,
         "description": table.description,
         "columns": [asdict(column) for column in table.columns],
         "row_count": table.row_count,
         "parquet_key": table.parquet_path,
-        "postgres_table": physical_name(table),
+        "postgres_table": relation_name(table.dataset_id) if table.postgres else None,
     }
     connection.execute(
         upsert(datasets)
@@ -87,7 +59,6 @@ def link(connection: Connection, row: RowMapping, *, rows: tuple[int, int, int],
     """Persist the tie version ↔ catalog table ↔ Postgres table. `rows`: of file, catalog, Postgres; must be equal."""
     values = {
         "version_id": row["version_id"],
-        "catalog_table": row["table_name"],
         "postgres_table": row["postgres_table"],
         "rows_file": rows[0],
         "rows_catalog": rows[1],
@@ -103,35 +74,23 @@ def link(connection: Connection, row: RowMapping, *, rows: tuple[int, int, int],
 
 
 def visible_tables(connection: Connection, principal: Principal, name: str | None = None) -> list[TableInfo]:
-    """The tables that the principal may read: of visible versions, and marts all of whose sources are visible."""
-    tables: list[TableInfo] = []
-    uploads = (
-        select(datasets, documents.c.document_id, documents.c.file_name)
-        .ext(distinct_on(datasets.c.dataset_id))
-        .join(documents, documents.c.active_version == datasets.c.version_id)
-        .where(visible_documents(principal), datasets.c.postgres_table.is_not(None))
-        .order_by(datasets.c.dataset_id, documents.c.created_at)
+    """The tables that the principal may read: of visible versions, and marts all of whose sources are visible.
+
+    A content that two visible documents hold is there twice, by the name that each gives it.
+    """
+    names = [n for n in visible_names(connection, principal) if name is None or n.name == name]
+    rows = {
+        row["dataset_id"]: row
+        for row in connection.execute(
+            select(datasets).where(datasets.c.dataset_id.in_({n.dataset_id for n in names}))
+        ).mappings()
+    }
+    held_by = {n.document_id for n in names if n.document_id}
+    found = connection.execute(
+        select(documents.c.document_id, documents.c.file_name).where(documents.c.document_id.in_(held_by))
     )
-    hidden_source = exists(
-        select(mart_sources.c.mart_id).where(
-            mart_sources.c.mart_id == datasets.c.dataset_id,
-            not_(
-                exists(
-                    select(documents.c.document_id).where(
-                        documents.c.active_version == mart_sources.c.version_id,
-                        documents.c.deleted_at.is_(None),
-                        may_see(principal),
-                    )
-                )
-            ),
-        )
-    )
-    has_source = exists(select(mart_sources.c.mart_id).where(mart_sources.c.mart_id == datasets.c.dataset_id))
-    marts = select(datasets).where(and_(datasets.c.kind == "mart", has_source, ~hidden_source))
-    if name is not None:
-        uploads, marts = uploads.where(datasets.c.table_name == name), marts.where(datasets.c.table_name == name)
-    for row in [*connection.execute(uploads).mappings(), *connection.execute(marts).mappings()]:
-        tables.append(table_info(row))
+    files = {row.document_id: row.file_name for row in found}
+    tables = [table_info(rows[n.dataset_id], n, files.get(n.document_id or "")) for n in names]
     return sorted(tables, key=lambda table: table.name)
 
 
@@ -142,33 +101,54 @@ def visible_table(connection: Connection, principal: Principal, name: str) -> Ta
     return found[0]
 
 
-def table_info(row: RowMapping) -> TableInfo:
+def one_a_content(tables: Iterable[TableInfo], question_words: Collection[str] = ()) -> list[TableInfo]:
+    """Each dataset once: by the name of which the question has the most words, else by the oldest document's."""
+    by_dataset: dict[str, list[TableInfo]] = {}
+    for table in tables:
+        by_dataset.setdefault(table.dataset_id, []).append(table)
+
+    def fit(table: TableInfo) -> tuple[int, str]:
+        words = table.name.split("_")
+        return -sum(word in question_words for word in words), table.document_id or ""
+
+    return [min(same, key=fit) for same in by_dataset.values()]
+
+
+def table_info(row: RowMapping, known: TableName, file_name: str | None) -> TableInfo:
     """`parquet_path` holds the key within the derived store; the caller resolves it."""
     return TableInfo(
-        name=row["table_name"],
-        label=row["label"],
+        name=known.name,
+        label=row["label"] or PurePath(file_name or known.name).stem,
         columns=tuple(column_from_json(column) for column in row["columns"]),
         row_count=row["row_count"],
         kind=row["kind"],
         parquet_path=row["parquet_key"],
         postgres=row["postgres_table"] is not None,
         dataset_id=row["dataset_id"],
+        relation=row["postgres_table"],
         ordinal=row["ordinal"],
         version_id=row["version_id"],
-        document_id=row.get("document_id"),
-        file_name=row.get("file_name"),
+        document_id=known.document_id,
+        file_name=file_name,
         sheet=row["sheet"],
         description=row["description"],
     )
 
 
 def active_datasets(connection: Connection) -> Sequence[RowMapping]:
-    """Datasets of every active version, whoever may see them: what dbt builds from."""
+    """Datasets of every active version, whoever may see them: what dbt builds from. `name` is the oldest document's."""
     return (
         connection.execute(
-            select(datasets, documents.c.file_name)
+            select(datasets, document_tables.c.table_name.label("name"), documents.c.file_name)
             .ext(distinct_on(datasets.c.dataset_id))
-            .join(documents, documents.c.active_version == datasets.c.version_id)
+            .join(document_tables, document_tables.c.dataset_id == datasets.c.dataset_id)
+            .join(
+                documents,
+                and_(
+                    documents.c.document_id == document_tables.c.document_id,
+                    documents.c.active_version == datasets.c.version_id,
+                ),
+            )
             .where(documents.c.deleted_at.is_(None))
             .order_by(datasets.c.dataset_id, documents.c.created_at)
         )
@@ -198,24 +178,33 @@ def marts_using(connection: Connection, version_ids: Sequence[str]) -> Sequence[
     )
 
 
-def sources_of_mart(connection: Connection, mart_id: str) -> list[dict[str, Any]]:
-    """The uploads that a mart was built from: dataset, table, columns, row count, version and a living document."""
-    rows = (
-        connection.execute(
-            select(datasets, documents.c.document_id)
-            .ext(distinct_on(datasets.c.dataset_id))
-            .join(mart_sources, mart_sources.c.dataset_id == datasets.c.dataset_id)
-            .outerjoin(
-                documents,
-                and_(documents.c.active_version == datasets.c.version_id, documents.c.deleted_at.is_(None)),
-            )
-            .where(mart_sources.c.mart_id == mart_id)
-            .order_by(datasets.c.dataset_id, documents.c.created_at)
+def sources_of_mart(connection: Connection, mart_id: str, principal: Principal) -> list[dict[str, Any]]:
+    """The uploads that a mart was built from, each by the first visible document that holds it.
+
+    Dataset with its columns, version, document_id and the name that the principal knows it by; both None where no
+    visible document holds it any more.
+    """
+    known: dict[str, TableName] = {}
+    for each in visible_names(connection, principal):
+        known.setdefault(each.dataset_id, each)
+    rows = connection.execute(
+        select(datasets)
+        .join(mart_sources, mart_sources.c.dataset_id == datasets.c.dataset_id)
+        .where(mart_sources.c.mart_id == mart_id)
+        .order_by(datasets.c.dataset_id)
+    ).mappings()
+    found = []
+    for row in rows:
+        name = known.get(row["dataset_id"])
+        found.append(
+            {
+                **row,
+                "columns": tuple(column_from_json(c) for c in row["columns"]),
+                "table_name": name.name if name else None,
+                "document_id": name.document_id if name else None,
+            }
         )
-        .mappings()
-        .all()
-    )
-    return [{**row, "columns": tuple(column_from_json(c) for c in row["columns"])} for row in rows]
+    return found
 
 
 def remove_datasets(connection: Connection, dataset_ids: Sequence[str]) -> int:

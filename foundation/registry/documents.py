@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, case, func, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, case, func, select, true, update
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from foundation.access import may_see
 from foundation.errors import NotFound
-from foundation.registry.tables import document_versions, documents, stages, table_links
+from foundation.registry.tables import active_intervals, document_versions, documents, stages, table_links
 from foundation.types import Principal, Status
 
 _latest = (
@@ -20,6 +20,15 @@ _latest = (
     .order_by(document_versions.c.number.desc())
     .limit(1)
     .lateral("latest")
+)
+
+_answering_card = (
+    select(document_versions.c.card)
+    .where(
+        document_versions.c.document_id == documents.c.document_id,
+        document_versions.c.version_id == documents.c.active_version,
+    )
+    .scalar_subquery()
 )
 
 status = case((documents.c.deleted_at.is_not(None), Status.DELETED.value), else_=_latest.c.status).label("status")
@@ -43,6 +52,8 @@ def _records() -> Select[Any]:
             _latest.c.error_fix,
             _latest.c.warnings,
             _latest.c.counts,
+            _latest.c.card,
+            _answering_card.label("answering_card"),
             status,
         )
         .select_from(documents)
@@ -113,6 +124,27 @@ def list_versions(connection: Connection, document_id: str) -> Sequence[RowMappi
     )
 
 
+def active_times(connection: Connection, document_id: str) -> dict[str, list[dict[str, Any]]]:
+    """version_id → the times in which it answered, oldest first; `until` is None for the one that answers now."""
+    rows = connection.execute(
+        select(active_intervals)
+        .where(active_intervals.c.document_id == document_id)
+        .order_by(active_intervals.c.interval_id)
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row.version_id, []).append({"since": row.active_from, "until": row.active_to})
+    return found
+
+
+def newest(connection: Connection, document_id: str) -> int:
+    """The number of the newest version."""
+    number: int = connection.execute(
+        select(func.max(document_versions.c.number)).where(document_versions.c.document_id == document_id)
+    ).scalar_one()
+    return number
+
+
 def list_stages(connection: Connection, document_id: str) -> Sequence[RowMapping]:
     return (
         connection.execute(
@@ -128,7 +160,7 @@ def list_stages(connection: Connection, document_id: str) -> Sequence[RowMapping
 def links_of(connection: Connection, version_ids: Sequence[str]) -> Sequence[RowMapping]:
     return (
         connection.execute(
-            select(table_links).where(table_links.c.version_id.in_(version_ids)).order_by(table_links.c.catalog_table)
+            select(table_links).where(table_links.c.version_id.in_(version_ids)).order_by(table_links.c.dataset_id)
         )
         .mappings()
         .all()
@@ -163,7 +195,10 @@ def version_of(
         .one_or_none()
     )
     if row is None:
-        raise NotFound(f"There is no version {wanted} of document {document_id}.")
+        raise NotFound(
+            f"There is no version {wanted} of document {document_id}.",
+            fix="GET /documents/{id}/versions lists them; leave `version` out for the active one.",
+        )
     return row
 
 
@@ -179,7 +214,14 @@ def cited_documents(
     if within is not None:
         clauses.append(documents.c.document_id.in_(within))
     rows = connection.execute(
-        select(documents)
+        select(documents, document_versions.c.card)
+        .join(
+            document_versions,
+            and_(
+                document_versions.c.document_id == documents.c.document_id,
+                document_versions.c.version_id == documents.c.active_version,
+            ),
+        )
         .ext(distinct_on(documents.c.active_version))
         .where(*clauses)
         .order_by(documents.c.active_version, documents.c.created_at)
@@ -189,21 +231,23 @@ def cited_documents(
 
 def access_of_version(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
     """(acl entries, document ids, document type) of the living documents that have this content."""
-    has_it = documents.c.document_id.in_(
-        select(document_versions.c.document_id).where(document_versions.c.version_id == version_id)
-    )
-    return _access(connection, has_it)
+    return _access(connection, version_id, true())
 
 
 def active_access(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
     """The same of the living documents whose active version it is."""
-    return _access(connection, documents.c.active_version == version_id)
+    return _access(connection, version_id, documents.c.active_version == version_id)
 
 
-def _access(connection: Connection, which: ColumnElement[bool]) -> tuple[list[str], list[str], str | None]:
+def _access(
+    connection: Connection, version_id: str, which: ColumnElement[bool]
+) -> tuple[list[str], list[str], str | None]:
+    # A type that came with these bytes goes into the index with them, before the document itself says so.
+    own_type = func.coalesce(document_versions.c.card["document_type"].astext, documents.c.document_type)
     rows = connection.execute(
-        select(documents.c.document_id, documents.c.acl, documents.c.document_type)
-        .where(which, documents.c.deleted_at.is_(None))
+        select(documents.c.document_id, documents.c.acl, own_type.label("document_type"))
+        .join(document_versions, document_versions.c.document_id == documents.c.document_id)
+        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None), which)
         .order_by(documents.c.created_at)
     ).all()
     acl = sorted({entry for row in rows for entry in row.acl})
@@ -232,12 +276,19 @@ def day_outcome(connection: Connection, day: date) -> Sequence[RowMapping]:
     )
 
 
-def live_keys(connection: Connection) -> dict[str, tuple[str, str | None]]:
-    """landing_key → (document_id, object version of the latest version) of every living document."""
+class LiveKey(NamedTuple):
+    document_id: str
+    object_version: str | None
+    """Of the latest version."""
+    sidecar_sha256: str | None
+
+
+def live_keys(connection: Connection) -> dict[str, LiveKey]:
+    """landing_key → the living document that is there."""
     rows = connection.execute(
-        select(documents.c.landing_key, documents.c.document_id, _latest.c.object_version)
+        select(documents.c.landing_key, documents.c.document_id, _latest.c.object_version, documents.c.sidecar_sha256)
         .select_from(documents)
         .outerjoin(_latest, true())
         .where(documents.c.deleted_at.is_(None))
     )
-    return {row.landing_key: (row.document_id, row.object_version) for row in rows}
+    return {row.landing_key: LiveKey(row.document_id, row.object_version, row.sidecar_sha256) for row in rows}

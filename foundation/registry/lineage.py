@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, select
 
-from foundation.registry.tables import answer_tables, answers, chunks, citations, datasets, stages, table_links
+from foundation.registry.tables import answer_tables, answers, chunks, citations, stages
 
 
 def stages_of_version(connection: Connection, document_id: str, version_id: str) -> Sequence[RowMapping]:
@@ -40,19 +40,6 @@ def answers_using(connection: Connection, document_id: str, asked_by: str, limit
             .where(answers.c.asked_by == asked_by)
             .order_by(answers.c.created_at.desc())
             .limit(limit)
-        )
-        .mappings()
-        .all()
-    )
-
-
-def tables_of_version(connection: Connection, version_id: str) -> Sequence[RowMapping]:
-    return (
-        connection.execute(
-            select(datasets, table_links.c.run_id, table_links.c.rows_postgres)
-            .outerjoin(table_links, table_links.c.dataset_id == datasets.c.dataset_id)
-            .where(datasets.c.version_id == version_id)
-            .order_by(datasets.c.ordinal)
         )
         .mappings()
         .all()

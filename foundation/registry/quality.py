@@ -29,7 +29,7 @@ def unequal_links(connection: Connection, day: date) -> tuple[Sequence[RowMappin
         connection.execute(select(table_links).where(table_links.c.version_id.in_(_versions_of(day)))).mappings().all()
     )
     return rows, [
-        row["catalog_table"] for row in rows if len({row["rows_file"], row["rows_catalog"], row["rows_postgres"]}) != 1
+        row["postgres_table"] for row in rows if len({row["rows_file"], row["rows_catalog"], row["rows_postgres"]}) != 1
     ]
 
 

@@ -2,114 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, literal, select, update
+from sqlalchemy import (
+    Connection,
+    Float,
+    TableValuedAlias,
+    Text,
+    and_,
+    cast,
+    column,
+    delete,
+    exists,
+    func,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.types import TypeEngine
 
 from foundation.registry.claims import claimed_version
 from foundation.registry.tables import document_versions, documents, stages
 from foundation.types import ClaimedVersion, Stage, Status
 
+Key = tuple[str, str]
+"""(document_id, version_id)"""
 
-def start_stage(connection: Connection, run_id: str, version: ClaimedVersion, stage: Stage) -> bool:
-    """Note the stage; False when this run does not hold the version any more (deleted, lease lost)."""
-    row = connection.execute(
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One version that a stage is done with."""
+
+    version: ClaimedVersion
+    code_version: str
+    seconds: float
+    counts: dict[str, Any]
+
+
+def start_stage(connection: Connection, run_id: str, versions: Sequence[ClaimedVersion], stage: Stage) -> set[Key]:
+    """Note the stage; returns the versions that this run still holds (not deleted, lease not lost)."""
+    keys = _keys(versions)
+    _lock(connection, keys)
+    rows = connection.execute(
         update(document_versions)
         .where(
-            document_versions.c.document_id == version.document_id,
-            document_versions.c.version_id == version.version_id,
+            _is(document_versions, keys),
             document_versions.c.run_id == run_id,
             document_versions.c.status == Status.PROCESSING,
             exists(
                 select(documents.c.document_id).where(
-                    documents.c.document_id == version.document_id, documents.c.deleted_at.is_(None)
+                    documents.c.document_id == document_versions.c.document_id, documents.c.deleted_at.is_(None)
                 )
             ),
         )
         .values(stage=stage)
+        .returning(document_versions.c.document_id, document_versions.c.version_id)
     )
-    return row.rowcount == 1
+    return {(row.document_id, row.version_id) for row in rows}
 
 
-def finish_stage(
-    connection: Connection,
-    run_id: str,
-    version: ClaimedVersion,
-    stage: Stage,
-    *,
-    code_version: str,
-    seconds: float,
-    counts: dict[str, Any],
-) -> None:
-    """Record that this stage of the version is done: by which run, with which code, when, with what result."""
+def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Sequence[Finished]) -> None:
+    """Record that the stage is done: by which run, with which code, when, with what result.
+
+    Nothing is recorded for a version that was erased in the meantime.
+    """
+    if not finished:
+        return
+    keys = _keys(
+        [one.version for one in finished],
+        code_version=([one.code_version for one in finished], Text()),
+        seconds=([one.seconds for one in finished], Float()),
+        counts=([json.dumps(one.counts) for one in finished], Text()),
+    )
+    _lock(connection, keys)
+    now = func.clock_timestamp()
+    counts = cast(keys.c.counts, document_versions.c.counts.type)
     values = {
-        "run_id": run_id,
-        "code_version": code_version,
-        "started_at": func.clock_timestamp() - timedelta(seconds=seconds),
-        "finished_at": func.clock_timestamp(),
+        "run_id": literal(run_id),
+        "code_version": keys.c.code_version,
+        "started_at": now - func.make_interval(0, 0, 0, 0, 0, 0, keys.c.seconds),
+        "finished_at": now,
         "counts": counts,
     }
+    record = upsert(stages).from_select(
+        ["document_id", "version_id", "stage", *values],
+        select(
+            document_versions.c.document_id, document_versions.c.version_id, literal(str(stage)), *values.values()
+        ).where(_is(document_versions, keys)),
+    )
     connection.execute(
-        upsert(stages)
-        .from_select(
-            ["document_id", "version_id", "stage", *values],
-            # Nothing is recorded for a version that was erased in the meantime.
-            select(
-                document_versions.c.document_id,
-                document_versions.c.version_id,
-                literal(str(stage)),
-                *(literal(v, stages.c[k].type) if not hasattr(v, "self_group") else v for k, v in values.items()),
-            ).where(
-                document_versions.c.document_id == version.document_id,
-                document_versions.c.version_id == version.version_id,
-            ),
+        record.on_conflict_do_update(
+            index_elements=["document_id", "version_id", "stage"], set_={name: record.excluded[name] for name in values}
         )
-        .on_conflict_do_update(index_elements=["document_id", "version_id", "stage"], set_=values)
     )
     connection.execute(
         update(document_versions)
-        .where(
-            document_versions.c.document_id == version.document_id,
-            document_versions.c.version_id == version.version_id,
-        )
-        .values(counts=document_versions.c.counts.op("||")(literal(counts, document_versions.c.counts.type)))
+        .where(_is(document_versions, keys))
+        .values(counts=document_versions.c.counts.op("||")(counts))
     )
 
 
-def stage_done(connection: Connection, version_id: str, stage: Stage, code_version: str) -> dict[str, Any] | None:
-    """The counts of this stage if these bytes have it with this code already, for whichever document."""
-    return connection.execute(
-        select(stages.c.counts)
+def stages_done(connection: Connection, stage: Stage, code_versions: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Of the contents (version id → code version) the counts of those that have this stage with that code already,
+    for whichever document."""
+    wanted = _arrays(version_id=(list(code_versions), Text()), code_version=(list(code_versions.values()), Text()))
+    rows = connection.execute(
+        select(stages.c.version_id, stages.c.counts)
         .join(documents, documents.c.document_id == stages.c.document_id)
+        .join(wanted, and_(wanted.c.version_id == stages.c.version_id, wanted.c.code_version == stages.c.code_version))
+        .where(stages.c.stage == stage, documents.c.deleted_at.is_(None))  # what an erasure is about to take: no
+    )
+    return {row.version_id: row.counts for row in rows}
+
+
+def indexed_among(connection: Connection, versions: Sequence[ClaimedVersion]) -> set[Key]:
+    """Those that answer or have answered, of documents that live: a re-run may work on them."""
+    rows = connection.execute(
+        select(document_versions.c.document_id, document_versions.c.version_id)
+        .join(documents, documents.c.document_id == document_versions.c.document_id)
         .where(
-            stages.c.version_id == version_id,
-            stages.c.stage == stage,
-            stages.c.code_version == code_version,
-            documents.c.deleted_at.is_(None),  # what an erasure is about to take away does not count
+            _is(document_versions, _keys(versions)),
+            document_versions.c.status == Status.INDEXED,
+            documents.c.deleted_at.is_(None),
         )
-        .limit(1)
-    ).scalar_one_or_none()
+    )
+    return {(row.document_id, row.version_id) for row in rows}
 
 
-def is_indexed(connection: Connection, version: ClaimedVersion) -> bool:
-    """Whether the version answers or has answered, of a document that lives: a re-run may work on it."""
-    return connection.execute(
-        select(
-            exists(
-                select(document_versions.c.version_id)
-                .join(documents, documents.c.document_id == document_versions.c.document_id)
-                .where(
-                    document_versions.c.document_id == version.document_id,
-                    document_versions.c.version_id == version.version_id,
-                    document_versions.c.status == Status.INDEXED,
-                    documents.c.deleted_at.is_(None),
-                )
-            )
-        )
-    ).scalar_one()
+def _keys(versions: Sequence[ClaimedVersion], **more: tuple[list[Any], TypeEngine[Any]]) -> TableValuedAlias:
+    """The versions as a table, one parameter a column: the statement is the same however many there are."""
+    return _arrays(
+        document_id=([version.document_id for version in versions], Text()),
+        version_id=([version.version_id for version in versions], Text()),
+        **more,
+    )
+
+
+def _arrays(**columns: tuple[list[Any], TypeEngine[Any]]) -> TableValuedAlias:
+    arrays = [literal(values, ARRAY(kind)) for values, kind in columns.values()]
+    names = [column(name, kind) for name, (_, kind) in columns.items()]
+    return func.unnest(*arrays).table_valued(*names, name="given").render_derived()
+
+
+def _is(table: Any, keys: TableValuedAlias) -> Any:
+    return and_(table.c.document_id == keys.c.document_id, table.c.version_id == keys.c.version_id)
+
+
+def _lock(connection: Connection, keys: TableValuedAlias) -> None:
+    """Take the rows in one order, so that two transactions over the same versions cannot wait for each other."""
+    connection.execute(
+        select(document_versions.c.version_id)
+        .where(_is(document_versions, keys))
+        .order_by(document_versions.c.document_id, document_versions.c.version_id)
+        .with_for_update(of=document_versions, key_share=True)
+    )
 
 
 def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
@@ -125,6 +176,21 @@ def save_warnings(connection: Connection, version: ClaimedVersion, warnings: lis
             document_versions.c.version_id == version.version_id,
         )
         .values(warnings=warnings)
+    )
+
+
+def share_warnings(connection: Connection, version_ids: Sequence[str]) -> None:
+    """Versions without warnings get those of another document with the same bytes: they were not parsed again."""
+    other = document_versions.alias("other")
+    connection.execute(
+        update(document_versions)
+        .where(
+            document_versions.c.version_id.in_(version_ids),
+            document_versions.c.warnings == literal([], document_versions.c.warnings.type),
+            other.c.version_id == document_versions.c.version_id,
+            other.c.warnings != literal([], document_versions.c.warnings.type),
+        )
+        .values(warnings=other.c.warnings)
     )
 
 

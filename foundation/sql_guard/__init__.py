@@ -30,10 +30,11 @@ def guard(
     tables: Mapping[str, Sequence[str]],
     limit: int,
     parameters: Sequence[Any] = (),
+    relations: Mapping[str, str] | None = None,
 ) -> GuardedSql:
     """Check one statement against what this principal may read; raises SqlRefused with the rule's name.
 
-    `tables` maps every readable table to its column names. Parameters stand in the statement as `?` or as `$1`, `$2`.
+    `tables` maps every readable table to its column names, `relations` those that the engine has under another name. Parameters stand in the statement as `?` or as `$1`, `$2`.
     The result's statement is limited to `limit` + 1 rows (or to its own smaller LIMIT), so that an adapter, which cuts
     at `limit`, can tell that there was more. For Athena `parameters` come back in the order of the rendered text.
     """
@@ -51,11 +52,13 @@ def guard(
     except RecursionError:
         text.refuse("size", "The statement is nested too deeply.")
     values = tuple(parameters[number - 1] for number in first.order) if dialect == "athena" else tuple(parameters)
-    return GuardedSql(first.text, dialect, first.tables, limit, values)
+    statement = _with_relations(first.tree, dialect, relations) if relations else first.text
+    return GuardedSql(statement, dialect, first.tables, limit, values, first.text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
+    tree: exp.Expr
     text: str
     order: tuple[int, ...]
     parameter_count: int
@@ -71,7 +74,7 @@ def _pass(statement: str, dialect: Dialect, tables: Mapping[str, Sequence[str]],
     walk.query(tree, {}, None)
     _set_limit(tree, limit + 1)
     rendered, order = text.render(tree, dialect)
-    return _Passed(rendered, order, count, tuple(walk.used))
+    return _Passed(tree, rendered, order, count, tuple(walk.used))
 
 
 def _check_stable(rendered: str, dialect: Dialect, tables: Mapping[str, Sequence[str]], limit: int) -> None:
@@ -82,6 +85,14 @@ def _check_stable(rendered: str, dialect: Dialect, tables: Mapping[str, Sequence
         raise SqlRefused(_UNSTABLE, rule="syntax") from error
     if again != rendered:
         text.refuse("syntax", _UNSTABLE)
+
+
+def _with_relations(tree: exp.Expr, dialect: Dialect, relations: Mapping[str, str]) -> str:
+    """The checked tree over the engine's own names. Every table in it has an alias and, unlike a CTE, its schema."""
+    for table in tree.find_all(exp.Table):
+        if table.args.get("db") is not None and table.name in relations:
+            table.this.set("this", relations[table.name])
+    return text.render(tree, dialect)[0]
 
 
 _UNSTABLE = "The statement can be read in more than one way; write it more plainly."

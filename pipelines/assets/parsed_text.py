@@ -8,7 +8,7 @@ import dagster as dg
 
 from foundation.errors import NoContent
 from foundation.registry.database import transaction
-from foundation.registry.stages import save_warnings
+from foundation.registry.stages import save_warnings, share_warnings
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, ParsedDocument, Stage
 from pipelines.assets.common import result, stage_asset
@@ -41,6 +41,8 @@ def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.PARSED_TEXT, versions, lambda todo: _parse(at, todo))
+    with transaction(at.engine) as connection:
+        share_warnings(connection, [version.version_id for version in versions])
     totals = {"pages": "pages", "elements": "elements", "characters": "characters", "warnings": "warnings"}
     return result(report, totals, columns=COLUMNS)
 
@@ -55,7 +57,6 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
 def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
     workbook = stores.artefacts.load_workbook(version.version_id)
     parsed = table_document(
-        version.file_name,
         workbook,
         lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
         TABLE_TEXT,

@@ -2,24 +2,26 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from foundation.errors import StageFailed
-from foundation.ids import dataset_id
 from foundation.registry.database import transaction
-from foundation.registry.datasets import datasets_of, link, names_of_document, names_taken, save_dataset
+from foundation.registry.datasets import column_from_json, datasets_of, link, remove_datasets, save_dataset
 from foundation.stores import Stores
-from foundation.types import ClaimedVersion, ParsedTable, ParsedWorkbook, Stage, TableInfo
+from foundation.types import ClaimedVersion, ParsedWorkbook, Stage
+from pipelines.activation import show_again
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.raw_files import raw_files
 from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import is_table
+from pipelines.datasets import dataset_of
 from pipelines.parse import parse_files
+from pipelines.parsing.column_profile import profile_line
 from pipelines.parsing.dispatch import parse_tables
-from pipelines.parsing.table_names import table_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -34,7 +36,7 @@ def structured_tables(context: dg.AssetExecutionContext, stores: StoresResource)
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.STRUCTURED_TABLES, versions, lambda todo: _parse_tables(at, todo))
-    shown = [column for outcome in report.done for column in _schema(outcome)][:200]
+    shown = tuple(islice(_schema(at, report.done), 200))
     return result(report, {"tables": "tables", "dagster/row_count": "rows"}, columns=shown)
 
 
@@ -54,46 +56,35 @@ def _parse_tables(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterato
 
 def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedWorkbook) -> Counts:
     workbook = stores.artefacts.save_workbook(version.version_id, parsed)
+    _remove_others(stores, version.version_id, {table.ordinal for table in workbook.tables})
     with transaction(stores.engine) as connection:
-        taken = names_taken(connection, version.document_id)
-        earlier = names_of_document(connection, version.document_id)
-        infos = []
         for table in workbook.tables:
-            name = earlier.get((table.ordinal, table.sheet)) or table_name(
-                version.file_name, table.sheet, len(workbook.tables), taken
-            )
-            taken.add(name)
-            infos.append(_info(version, table, name))
-        for info in infos:
-            save_dataset(connection, info)
+            save_dataset(connection, dataset_of(version.version_id, table))
     return {
-        "tables": len(infos),
-        "rows": sum(t.row_count for t in infos),
-        "names": [t.name for t in infos],
+        "tables": len(workbook.tables),
+        "rows": sum(t.row_count for t in workbook.tables),
         "table_warnings": len(workbook.warnings),
     }
 
 
-def _info(version: ClaimedVersion, table: ParsedTable, name: str) -> TableInfo:
-    return TableInfo(
-        name=name,
-        label=table.label,
-        columns=table.columns,
-        row_count=table.row_count,
-        kind="upload",
-        parquet_path=table.parquet_path,
-        postgres=True,
-        dataset_id=dataset_id(version.version_id, table.ordinal),
-        ordinal=table.ordinal,
-        version_id=version.version_id,
-        sheet=table.sheet,
-    )
+def _remove_others(stores: Stores, version_id: str, ordinals: set[int]) -> None:
+    """Tables that an earlier parser found in these bytes and this one does not."""
+    with transaction(stores.engine) as connection:
+        gone = [row for row in datasets_of(connection, version_id) if row["ordinal"] not in ordinals]
+        remove_datasets(connection, [row["dataset_id"] for row in gone])
+    for row in gone:
+        stores.relational.drop_table(row["postgres_table"])
+        stores.derived.purge(row["parquet_key"])
 
 
-def _schema(outcome: Outcome) -> Iterable[tuple[str, str, str]]:
-    found = outcome.result if isinstance(outcome.result, dict) else {}
-    for name in found.get("names", ()):
-        yield name, "table", f"From {outcome.version.file_name}"
+def _schema(stores: Stores, outcomes: Iterable[Outcome]) -> Iterator[tuple[str, str, str]]:
+    """(column, type, which file and table and what its profile says) of what was parsed."""
+    with transaction(stores.engine) as connection:
+        for outcome in outcomes:
+            for row in datasets_of(connection, outcome.version.version_id):
+                place = " › ".join(part for part in (outcome.version.file_name, row["sheet"], row["label"]) if part)
+                for column in row["columns"]:
+                    yield column["name"], column["type"], f"{place}: {profile_line(column_from_json(column))}"
 
 
 @stage_asset(
@@ -109,7 +100,7 @@ def table_links(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     report = run_stage(context, at, Stage.TABLE_LINKS, versions, work)
     columns = (
         ("version_id", "text", "sha256 of the file"),
-        ("catalog_table", "text", "Name in the warehouse's catalog"),
+        ("dataset_id", "text", "Entry of the catalog; its names are those of the documents that hold it"),
         ("postgres_table", "text", "Physical table of the copy"),
         ("rows", "bigint", "Equal in file, catalog and Postgres"),
     )
@@ -128,8 +119,9 @@ def _link(stores: Stores, version: ClaimedVersion, run_id: str) -> Counts:
             rows = (workbook_rows[row["ordinal"]], row["row_count"], copied)
             if len(set(rows)) != 1:
                 raise StageFailed(
-                    f"{version.file_name}: table {row['table_name']} has {rows[0]} rows in the file, {rows[1]} in the "
+                    f"{version.file_name}: table {row['ordinal'] + 1} has {rows[0]} rows in the file, {rows[1]} in the "
                     f"catalog and {rows[2]} in Postgres."
                 )
             link(connection, row, rows=rows, run_id=run_id)
+        show_again(stores, connection, version.version_id)
     return {"links": len(found)}

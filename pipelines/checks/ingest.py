@@ -100,7 +100,7 @@ def rows_equal(context: dg.AssetCheckExecutionContext, stores: StoresResource) -
         links, unequal = unequal_links(connection, day_of(context))
     for link in links:
         if at.relational.row_count(link["postgres_table"]) != link["rows_file"]:
-            unequal.append(link["catalog_table"])
+            unequal.append(link["postgres_table"])
     return dg.AssetCheckResult(passed=not unequal, metadata={"tables": len(links), "unequal": unequal})
 
 

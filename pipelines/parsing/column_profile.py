@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from foundation.types import Column
+
 MAX_DISTINCT = 1_000
 MAX_SAMPLES = 50
 EXAMPLES = 5
@@ -70,6 +72,17 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def profile_line(column: Column) -> str:
+    """What the profile says, for a person: nulls, distinct values, range, the most frequent values."""
+    distinct = f"over {MAX_DISTINCT:,}" if column.distinct is None else f"{column.distinct:,}"
+    parts = [f"{column.nulls:,} nulls", f"{distinct} distinct"]
+    if column.minimum is not None:
+        parts.append(f"from {column.minimum[:40]} to {(column.maximum or '')[:40]}")
+    if column.samples:
+        parts.append("such as " + ", ".join(sample[:40] for sample in column.samples[:EXAMPLES]))
+    return "; ".join(parts)
 
 
 def _short(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from foundation.errors import DamagedFile, EmptyFile, ResourceLimit
 from foundation.types import ParsedTable, ParsedWorkbook
@@ -102,7 +102,7 @@ def _read(
         if len(fields) != len(labels):
             fields = _fitted(fields, line, len(labels), dialect, file_name, warnings)
         table.add(fields)
-    return table.finish(sheet=None, label=title or PurePath(file_name).stem)
+    return table.finish(sheet=None, label=title)
 
 
 def _full_header(header: list[str], rows: list[list[str]], line: int, warnings: WarningList) -> list[str]:

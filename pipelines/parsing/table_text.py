@@ -15,12 +15,16 @@ _SAMPLES = 8
 Rows = Callable[[ParsedTable], Iterable[Sequence[Any]]]
 
 
-def table_document(file_name: str, workbook: ParsedWorkbook, rows: Rows, parser: str) -> ParsedDocument:
-    """A title, a description and, up to MAX_ROWS rows, the table itself, for each table of the file."""
+def table_document(workbook: ParsedWorkbook, rows: Rows, parser: str) -> ParsedDocument:
+    """What the content calls it, a description and, up to MAX_ROWS rows, the table itself, for each table of the file.
+
+    The file's name is not in it: whoever holds the same bytes under another name shares this text.
+    """
     parts: list[tuple[str, str]] = []
     for table in workbook.tables:
-        sheet = f", sheet {table.sheet}" if table.sheet else ""
-        parts.append(("title", f"{file_name}{sheet}"))
+        named = [_flat(part) for part in (table.sheet, table.label) if part]
+        if named:
+            parts.append(("title", ": ".join(dict.fromkeys(named))))
         parts.append(("paragraph", table_sentence(table.row_count, table.columns)))
         for column in table.columns:
             if column.samples and column.type == "text" and column.distinct is not None and column.distinct <= 50:
@@ -36,7 +40,8 @@ def table_document(file_name: str, workbook: ParsedWorkbook, rows: Rows, parser:
         level = 1 if kind == "title" else None
         elements.append(Element(kind, len(text), len(text) + len(part), level=level))  # type: ignore[arg-type]
         text += part
-    return ParsedDocument(text, elements, parser, title=file_name, warnings=list(workbook.warnings))
+    title = next((_flat(table.label) for table in workbook.tables if table.label), None)
+    return ParsedDocument(text, elements, parser, title=title, warnings=list(workbook.warnings))
 
 
 def _flat(cell: Any) -> str:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from itertools import chain, islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
@@ -116,7 +116,7 @@ def _read(
     table = TableBuilder(head[index][1], out_folder, ordinal, f"{file_name}, sheet '{sheet}'")
     for _, texts in chain(head[index + 1 :], rows):
         table.add(texts)
-    return table.finish(sheet=sheet, label=title or sheet or PurePath(file_name).stem)
+    return table.finish(sheet=sheet, label=title or sheet)
 
 
 def _rows(rows: Iterable[list[Any]], sheet: str, warnings: WarningList) -> Iterator[tuple[int, list[str]]]:

@@ -104,7 +104,7 @@ def match(manifest: Manifest, datasets: Iterable[Row]) -> dict[str, list[Source]
         fitting = [fit for contract in known if (fit := _fit(contract, row)) is not None]
         if fitting:
             _, _, name, columns = max(fitting)
-            source = Source(row["dataset_id"], row["version_id"], row["table_name"], row["parquet_key"], columns)
+            source = Source(row["dataset_id"], row["version_id"], row["name"], row["parquet_key"], columns)
             found.setdefault(name, []).append(source)
     return {name: sorted(sources, key=lambda source: source.dataset_id) for name, sources in found.items()}
 
@@ -114,7 +114,7 @@ def _fit(contract: Contract, row: Row) -> tuple[int, int, str, tuple[str, ...]] 
     columns = contract.readable(row)
     if not contract.required <= set(columns):
         return None
-    score = contract.name_score(identifier(row[part] or "", "") for part in ("table_name", "sheet", "label"))
+    score = contract.name_score(identifier(row[part] or "", "") for part in ("name", "sheet", "label"))
     other_name_fits = not contract.by_name and {c["name"] for c in row["columns"]} <= set(contract.types)
     return (score, len(contract.required), contract.name, columns) if score or other_name_fits else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -14,12 +15,12 @@ from sqlglot import exp
 from foundation.errors import QueryFailed
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
-from foundation.registry.datasets import sources_of_mart
+from foundation.registry.datasets import one_a_content, sources_of_mart
 from foundation.registry.stages import parser_of
 from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.table_sentence import table_sentence
-from foundation.types import GuardedSql, QueryResult, TableInfo
+from foundation.types import GuardedSql, Principal, QueryResult, TableInfo
 from query_service.agents.stored_values import StoredValues
 from query_service.answer import SqlEntry
 from query_service.reasoning.compiler import compile as compile_query
@@ -41,7 +42,7 @@ def understand_tables(
     """What the planner makes of the question over these tables, on that engine if one is given."""
     return understand(
         question,
-        readable(tables, engine) if engine else tables,
+        one_a_content(readable(tables, engine) if engine else tables, set(re.findall(r"\w+", question.casefold()))),
         engine_hint=engine,
         today=datetime.now(UTC).date(),
         terms=services.terms,
@@ -60,7 +61,7 @@ def answer(services: Services, state: QuestionState, route: str) -> Finding:
     sql = guarded(stores, compiled.statement, engine, tables, compiled.parameters)
     result = execute(stores, sql, engine, tables)
     used = [table for table in tables if table.name in sql.tables]
-    spans, rows = _proof(stores, used, engine)
+    spans, rows = _proof(stores, state["principal"], used, engine)
     return Finding(
         route,
         "done",
@@ -87,12 +88,16 @@ def _stored_values(services: Services, question: str, tables: Sequence[TableInfo
     return StoredValues(tables, run, stores.settings.query.row_limit, content_words(question, services.terms))
 
 
-def _proof(stores: Stores, used: Sequence[TableInfo], engine: Engine) -> tuple[tuple[Span, ...], list[dict[str, Any]]]:
+def _proof(
+    stores: Stores, principal: Principal, used: Sequence[TableInfo], engine: Engine
+) -> tuple[tuple[Span, ...], list[dict[str, Any]]]:
     """For each table that was read, the span that introduces it in its file, and the row for the answer's lineage."""
     spans, rows = [], []
     with transaction(stores.engine) as connection:
-        sources = [source for table in used for source in _sources(connection, table)]
+        sources = [source for table in used for source in _sources(connection, principal, table)]
         for source in sources:
+            if source["table_name"] is None:
+                continue  # deleted since the mart was read
             rows.append(
                 {
                     "dataset_id": source["dataset_id"],
@@ -107,7 +112,7 @@ def _proof(stores: Stores, used: Sequence[TableInfo], engine: Engine) -> tuple[t
     return tuple(dict.fromkeys(spans)), rows
 
 
-def _sources(connection: Connection, table: TableInfo) -> list[dict[str, Any]]:
+def _sources(connection: Connection, principal: Principal, table: TableInfo) -> list[dict[str, Any]]:
     own = {
         "dataset_id": table.dataset_id,
         "table_name": table.name,
@@ -116,7 +121,7 @@ def _sources(connection: Connection, table: TableInfo) -> list[dict[str, Any]]:
         "row_count": table.row_count,
         "columns": table.columns,
     }
-    return [own] if table.kind == "upload" else [own, *sources_of_mart(connection, table.dataset_id)]
+    return [own] if table.kind == "upload" else [own, *sources_of_mart(connection, table.dataset_id, principal)]
 
 
 def _introduction(connection: Connection, stores: Stores, source: dict[str, Any]) -> list[Span]:
@@ -157,14 +162,20 @@ def guarded(
         tables={table.name: [column.name for column in table.columns] for table in readable(tables, engine)},
         limit=stores.settings.query.row_limit,
         parameters=parameters,
+        relations=relations(tables) if engine == "postgres" else None,
     )
+
+
+def relations(tables: Sequence[TableInfo]) -> dict[str, str]:
+    """Table name → the name that Postgres has for it."""
+    return {table.name: table.relation for table in tables if table.relation}
 
 
 def entry(sql: GuardedSql, engine: Engine, result: QueryResult) -> SqlEntry:
     return SqlEntry(
         engine=engine,
         dialect=sql.dialect,
-        statement=sql.statement,
+        statement=sql.shown,
         parameters=[plain(value) for value in sql.parameters],
         columns=list(result.columns),
         rows=[[plain(value) for value in row] for row in result.rows[:SHOWN_ROWS]],

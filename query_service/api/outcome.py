@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from foundation.errors import QueryFailed
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.datasets import datasets_of
+from foundation.registry.table_names import names_of_version
 from foundation.sql_guard import guard
 from query_service.agents.table_query import plain
 from query_service.services import Services
@@ -16,18 +17,19 @@ from query_service.services import Services
 _SAMPLE_ROWS = 5
 
 
-def outcome_of(connection: Connection, services: Services, version_id: str) -> dict[str, Any]:
-    """rows, columns, sample_rows, tables, chunks, entities, relationships of one version."""
+def outcome_of(connection: Connection, services: Services, document_id: str, version_id: str) -> dict[str, Any]:
+    """rows, columns, sample_rows, tables, chunks, entities, relationships of one version of a document."""
+    names = names_of_version(connection, document_id, version_id)
     tables = []
     for row in datasets_of(connection, version_id):
         tables.append(
             {
-                "name": row["table_name"],
-                "label": row["label"],
+                "name": names.get(row["dataset_id"]),
+                "label": row["label"] or None,
                 "sheet": row["sheet"],
                 "rows": row["row_count"],
                 "columns": [{"name": c["name"], "label": c["label"], "type": c["type"]} for c in row["columns"]],
-                "sample_rows": _sample(services, row["table_name"], [c["name"] for c in row["columns"]]),
+                "sample_rows": _sample(services, row["postgres_table"], [c["name"] for c in row["columns"]]),
             }
         )
     counts = services.stores.graph.counts(version_id)

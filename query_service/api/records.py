@@ -10,7 +10,15 @@ from fastapi import Request
 from pydantic import BaseModel
 from sqlalchemy import Connection, RowMapping
 
+from foundation.card import IGNORED
+from foundation.names import with_name
+from foundation.registry.cards import related_versions, relations_of
 from foundation.registry.documents import links_of, list_stages
+from foundation.registry.table_names import names_of_version
+from foundation.types import Principal
+
+CARD_IGNORED = "card_ignored"
+"""Warning: a field of a sidecar or of front matter could not be taken."""
 
 
 class DocumentError(BaseModel):
@@ -24,6 +32,26 @@ class TableLink(BaseModel):
     catalog_table: str
     postgres_table: str
     rows: int
+
+
+class Relation(BaseModel):
+    """What the answering version supersedes or amends; the ids are of the document that is meant, if one is there."""
+
+    kind: str
+    target: str
+    document_id: str | None
+    version_id: str | None
+    file_name: str | None
+
+
+class ReplacedBy(BaseModel):
+    """A document that says it supersedes or amends this one."""
+
+    kind: str
+    document_id: str
+    version_id: str
+    file_name: str
+    effective_date: str | None
 
 
 class DocumentRecord(BaseModel):
@@ -44,6 +72,11 @@ class DocumentRecord(BaseModel):
     source_url: str | None = None
     accessed_at: str | None = None
     licence: str | None = None
+    effective_date: str | None = None
+    supersedes: list[str] = []
+    amends: list[str] = []
+    relations: list[Relation] = []
+    replaced_by: list[ReplacedBy] = []
     owner: str
     acl: list[str]
     landing_key: str
@@ -62,6 +95,7 @@ class DocumentRecord(BaseModel):
 
 def record(row: RowMapping, base_url: str) -> DocumentRecord:
     """From a row of foundation.registry.documents; without links and runs, which a single document has."""
+    card = row["answering_card"] or row["card"] or {}
     error = None
     if row["error_code"] is not None:
         error = DocumentError(code=row["error_code"], message=row["error_message"], fix=row["error_fix"])
@@ -83,6 +117,9 @@ def record(row: RowMapping, base_url: str) -> DocumentRecord:
         source_url=row["source_url"],
         accessed_at=row["accessed_at"],
         licence=row["licence"],
+        effective_date=row["effective_date"],
+        supersedes=card.get("supersedes", []),
+        amends=card.get("amends", []),
         owner=row["owner"],
         acl=list(row["acl"]),
         landing_key=row["landing_key"],
@@ -92,24 +129,37 @@ def record(row: RowMapping, base_url: str) -> DocumentRecord:
         deleted_at=row["deleted_at"],
         attempts=row["attempts"] or 0,
         error=error,
-        warnings=row["warnings"] or [],
+        warnings=[
+            *({**w, "message": with_name(w["message"], row["file_name"])} for w in row["warnings"] or ()),
+            *({"code": CARD_IGNORED, "message": message} for message in (row["card"] or {}).get(IGNORED, ())),
+        ],
         counts=row["counts"] or {},
         status_url=f"{base_url}documents/{row['document_id']}",
     )
 
 
-def full_record(connection: Connection, row: RowMapping, request: Request) -> DocumentRecord:
-    """With table links and the runs that worked on its latest version."""
+def full_record(
+    connection: Connection, row: RowMapping, request: Request, principal: Principal | None = None
+) -> DocumentRecord:
+    """With table links and the runs that worked on its latest version; for a principal also with its relations."""
     found = record(row, str(request.base_url))
+    if principal is not None:
+        answering = row["active_version"] or row["latest_version"]
+        related = relations_of(connection, principal, row["document_id"], answering)
+        found.relations = [Relation.model_validate(relation) for relation in related]
+        newer = related_versions(connection, principal, [row["document_id"]])
+        found.replaced_by = [ReplacedBy.model_validate(dict(relation)) for relation in newer]
     versions = [v for v in {row["active_version"], row["latest_version"]} if v]
+    names = {key: name for v in versions for key, name in names_of_version(connection, row["document_id"], v).items()}
     found.table_links = [
         TableLink(
             version_id=link["version_id"],
-            catalog_table=link["catalog_table"],
+            catalog_table=names[link["dataset_id"]],
             postgres_table=link["postgres_table"],
             rows=link["rows_catalog"],
         )
         for link in links_of(connection, versions)
+        if link["dataset_id"] in names  # named once the version has answered
     ]
     found.run_ids = _runs(list_stages(connection, row["document_id"]), row["run_id"])
     return found

@@ -12,7 +12,7 @@ from foundation.registry.documents import links_of
 from foundation.types import TableInfo
 from query_service.agents.table_query import entry, execute, guarded
 from query_service.answer import SqlEntry
-from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, page
+from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, checked_cursor, page
 
 router = APIRouter(tags=["tables"])
 
@@ -53,7 +53,8 @@ def list_tables(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
 ) -> dict[str, Any]:
-    tables = [t for t in visible_tables(connection, principal) if cursor is None or t.name > cursor]
+    after = checked_cursor(cursor)
+    tables = [t for t in visible_tables(connection, principal) if after is None or t.name > after]
     return page([_shown(table) for table in tables[: limit + 1]], limit, "name")
 
 
@@ -69,7 +70,7 @@ def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep) -> 
         else {
             "document_id": table.document_id,
             "version_id": link["version_id"],
-            "catalog_table": link["catalog_table"],
+            "catalog_table": table.name,
             "postgres_table": link["postgres_table"],
             "rows_file": link["rows_file"],
             "rows_catalog": link["rows_catalog"],

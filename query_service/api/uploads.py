@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Any
@@ -12,25 +14,24 @@ from typing import Annotated, Any
 from fastapi import APIRouter, BackgroundTasks, Form, Query, Request, UploadFile
 
 from foundation.access import parse_acl
-from foundation.errors import AsklineError, EmptyInput, TooLarge
-from foundation.media_type import HEAD, check_upload
-from foundation.names import safe_name
+from foundation.card import SIDECAR_BYTES, checked, described_by
+from foundation.errors import AsklineError
 from foundation.registry.claims import ask_for_run
 from foundation.registry.database import transaction
 from foundation.registry.documents import received_document
-from foundation.registry.intake import UPLOADS, Arrival, Received, lock_key, register_arrival
-from foundation.types import Principal, Status
+from foundation.types import Status
+from query_service.api.card import checked_domain
 from query_service.api.common import ServicesDep, WriterDep
 from query_service.api.idempotency import OnceDep
 from query_service.api.outcome import outcome_of
 from query_service.api.records import full_record
+from query_service.intake import Intake, Sent
 from query_service.problems import problem_body
 from query_service.services import Services
 
 router = APIRouter(tags=["documents"])
 
 _FINAL = (Status.INDEXED, Status.FAILED, Status.DELETED)
-_MB = 1_000_000
 
 
 @router.post("/upload", status_code=202, summary="Upload one or many files")
@@ -48,25 +49,38 @@ async def upload(
     source_url: Annotated[str | None, Form()] = None,
     accessed_at: Annotated[str | None, Form()] = None,
     licence: Annotated[str | None, Form()] = None,
+    effective_date: Annotated[str | None, Form(description="Since when it holds, YYYY-MM-DD")] = None,
+    supersedes: Annotated[
+        list[str] | None, Form(description="Id or file name of a document that it takes the place of; repeatable")
+    ] = None,
+    amends: Annotated[
+        list[str] | None, Form(description="Id or file name of a document that it amends; repeatable")
+    ] = None,
     wait: Annotated[float, Query(ge=0, le=600, description="Seconds to wait for `indexed` or `failed`")] = 0,
 ) -> dict[str, Any]:
     """Each file becomes a document or a new version of one; `items` has a record or an error for each.
 
+    `NAME.meta.json` is no document: it holds the card of the file `NAME`, sent with it or before. What the form says
+    goes before it, and it before a Markdown file's front matter.
+
     The error of a single bad file is the response's own; among several it stands in its item and the others go on.
     """
-    card = {
+    said = {
         "document_type": document_type,
         "authority": authority,
         "source_url": source_url,
         "accessed_at": accessed_at,
         "licence": licence,
+        "effective_date": effective_date,
+        "supersedes": supersedes,
+        "amends": amends,
     }
+    card = checked(said)
     entries = parse_acl(acl) if acl else (f"user:{principal.name}",)
-    batch = _Batch(services, principal, entries, card, domain or services.settings.domain)
+    batch = _Batch(Intake(services, principal, entries, checked_domain(domain) or services.settings.domain, card))
 
     async def act() -> list[dict[str, Any]]:
-        for file in files:
-            await asyncio.to_thread(batch.take, file)
+        await asyncio.to_thread(batch.take_all, files)
         batch.raise_if_all_refused()
         for day in sorted(batch.days):
             if wait:  # the response waits for the run, so the run cannot wait for the response
@@ -86,27 +100,43 @@ async def upload(
 class _Batch:
     """The files of one request, each for itself."""
 
-    services: Services
-    principal: Principal
-    acl: tuple[str, ...]
-    card: dict[str, str | None]
-    domain: str
+    intake: Intake
     items: list[dict[str, Any]] = field(default_factory=list)
     errors: list[AsklineError] = field(default_factory=list)
     days: set[date] = field(default_factory=set)
 
-    def take(self, file: UploadFile) -> None:
+    def take_all(self, files: Sequence[UploadFile]) -> None:
+        """A sidecar goes with the file that it describes, or alone to one that is there already."""
+        described = {described_by(file.filename or ""): file for file in files}
+        described.pop(None, None)
+        for file in files:
+            if described_by(file.filename or "") is None:
+                self._take(file, described.pop(file.filename, None))
+        for sidecar in described.values():
+            self._describe(sidecar)
+
+    def _take(self, file: UploadFile, sidecar: UploadFile | None) -> None:
+        with self._each(file):
+            beside = None if sidecar is None else sidecar.file.read(SIDECAR_BYTES + 1)
+            received = self.intake.receive(Sent(file.filename or "", file.size or 0, file.file), beside)
+            self.items.append({"document_id": received.document_id, "duplicate_of": received.duplicate_of})
+            if received.queued:
+                self.days.add(received.arrival_day)
+
+    def _describe(self, sidecar: UploadFile) -> None:
+        with self._each(sidecar):
+            document_id = self.intake.describe(sidecar.filename or "", sidecar.file.read(SIDECAR_BYTES + 1))
+            self.items.append({"document_id": document_id, "duplicate_of": None})
+
+    @contextmanager
+    def _each(self, file: UploadFile) -> Iterator[None]:
         try:
-            received = _receive(self.services, self.principal, file, self.acl, self.card, self.domain)
+            yield
         except AsklineError as error:
             if error.transient:
                 raise
             self.errors.append(error)
             self.items.append({"file_name": file.filename, "status": "rejected", "error": problem_body(error)})
-            return
-        self.items.append({"document_id": received.document_id, "duplicate_of": received.duplicate_of})
-        if received.queued:
-            self.days.add(received.arrival_day)
 
     def raise_if_all_refused(self) -> None:
         if self.errors and len(self.errors) == len(self.items):
@@ -118,48 +148,6 @@ def _digest(file: UploadFile) -> str:
     digest = hashlib.file_digest(file.file, "sha256").hexdigest()  # type: ignore[arg-type]  # a spooled file reads alike
     file.file.seek(0)
     return digest
-
-
-def _receive(
-    services: Services,
-    principal: Principal,
-    file: UploadFile,
-    acl: tuple[str, ...],
-    card: dict[str, str | None],
-    domain: str,
-) -> Received:
-    name = safe_name(file.filename or "")
-    limit = services.settings.service.max_upload_mb * _MB
-    size = file.size or 0
-    if size > limit:
-        raise TooLarge(f"{name} has {size / _MB:,.1f} MB; at most {limit // _MB:,} MB are accepted.")
-    if size == 0:
-        raise EmptyInput(f"{name} is empty (0 bytes).", fix="Upload a file that has content.")
-    head = file.file.read(HEAD)
-    media_type = check_upload(head, size, name)
-    file.file.seek(0)
-    key = f"{UPLOADS}/{principal.name}/{name}"
-    stores = services.stores
-    with transaction(stores.engine) as connection:
-        # Under the key's lock from the first byte, so that neither a scan nor an erasure comes in between.
-        lock_key(connection, key)
-        stored = stores.landing.put(key, file.file)
-        return register_arrival(
-            connection,
-            Arrival(
-                landing_key=key,
-                file_name=name,
-                media_type=media_type.name,
-                sha256=stored.sha256,
-                size_bytes=stored.size,
-                object_version=stored.version_id,
-                owner=principal.name,
-                acl=acl,
-                domain=domain,
-                source="api",
-                card=card,
-            ),
-        )
 
 
 def _nudge(services: Services, day: date) -> None:
@@ -189,5 +177,5 @@ def _shown(services: Services, item: dict[str, Any], request: Request, waited: b
         shown = full_record(connection, row, request).model_dump(mode="json")
         shown["duplicate_of"] = item["duplicate_of"]
         if waited and row["latest_version"]:
-            shown |= outcome_of(connection, services, row["latest_version"])
+            shown |= outcome_of(connection, services, row["document_id"], row["latest_version"])
     return shown

@@ -92,7 +92,8 @@ def test_an_update_answers_whole_and_the_old_version_leaves_the_index(
     with transaction(stores.engine) as connection:
         (table,) = visible_tables(connection, LOCAL)
     assert (table.name, table.row_count, table.version_id) == ("beds", 3, second.version_id)
-    sql = guard("select sum(beds) from beds", dialect="postgres", tables={"beds": ["ward", "beds"]}, limit=5)
+    known = {"beds": ["ward", "beds"]}, {"beds": str(table.relation)}
+    sql = guard("select sum(beds) from beds", dialect="postgres", tables=known[0], limit=5, relations=known[1])
     assert stores.relational.query(sql).rows == ((30,),)
     assert stores.search.count(first.version_id) == 0
     assert stores.search.count(second.version_id) > 0

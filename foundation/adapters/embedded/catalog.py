@@ -23,16 +23,13 @@ class RegistryCatalog:
         with transaction(self._engine) as connection:
             save_dataset(connection, table)
 
-    def columns(self, name: str) -> tuple[Column, ...]:
+    def columns(self, dataset_id: str) -> tuple[Column, ...]:
         with transaction(self._engine) as connection:
             found = connection.execute(
-                select(datasets.c.columns)
-                .where(datasets.c.table_name == name)
-                .order_by(datasets.c.created_at.desc())
-                .limit(1)
+                select(datasets.c.columns).where(datasets.c.dataset_id == dataset_id)
             ).scalar_one_or_none()
         if found is None:
-            raise NotFound(f"The catalog has no table {name}.")
+            raise NotFound(f"The catalog has no dataset {dataset_id}.")
         return tuple(column_from_json(column) for column in found)
 
     def remove(self, dataset_ids: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from foundation.registry.tables.artefacts import (
     chunks,
     datasets,
+    document_tables,
     edges,
     mart_sources,
     mentions,
@@ -32,6 +33,7 @@ from foundation.registry.tables.documents import (
     inbox,
     nudges,
     stages,
+    version_relations,
 )
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "chunks",
     "citations",
     "datasets",
+    "document_tables",
     "document_versions",
     "documents",
     "edges",
@@ -63,4 +66,5 @@ __all__ = [
     "sessions",
     "stages",
     "table_links",
+    "version_relations",
 ]

@@ -7,6 +7,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -43,8 +44,8 @@ datasets = Table(
     Column("version_id", Text, comment="null for a mart"),
     Column("ordinal", Integer, nullable=False, server_default="0"),
     Column("kind", Text, nullable=False),
-    Column("table_name", Text, nullable=False),
-    Column("label", Text, nullable=False),
+    Column("table_name", Text, comment="of a mart; an upload's tables have a name by each document that holds them"),
+    Column("label", Text, nullable=False, comment="out of the content; empty where it says none"),
     Column("sheet", Text),
     Column("description", Text),
     json("columns", "[]"),
@@ -54,9 +55,27 @@ datasets = Table(
     when("created_at", default=True),
     CheckConstraint("kind in ('upload', 'mart')", name="kind"),
     CheckConstraint("(kind = 'mart') = (version_id is null)", name="mart_has_no_version"),
+    CheckConstraint("(kind = 'mart') = (table_name is not null)", name="only_marts_are_named"),
     UniqueConstraint("version_id", "ordinal"),
-    Index("ix_datasets_table_name", "table_name"),
     Index("uq_datasets_mart", "table_name", unique=True, postgresql_where=text("kind = 'mart'")),
+)
+
+
+# A dataset belongs to a content, its name to a document: who holds the same bytes has names of their own for it.
+document_tables = Table(
+    "document_tables",
+    metadata,
+    Column("document_id", Text, primary_key=True),
+    Column("dataset_id", Text, ForeignKey(datasets.c.dataset_id, ondelete="CASCADE"), primary_key=True),
+    Column("version_id", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["document_id", "version_id"],
+        ["askline.document_versions.document_id", "askline.document_versions.version_id"],
+        ondelete="CASCADE",
+    ),
+    UniqueConstraint("document_id", "version_id", "table_name"),
+    Index("ix_document_tables_dataset_id", "dataset_id"),
 )
 
 
@@ -74,7 +93,6 @@ table_links = Table(
     metadata,
     Column("dataset_id", Text, ForeignKey(datasets.c.dataset_id, ondelete="CASCADE"), primary_key=True),
     Column("version_id", Text, nullable=False),
-    Column("catalog_table", Text, nullable=False),
     Column("postgres_table", Text, nullable=False),
     Column("rows_file", BigInteger, nullable=False),
     Column("rows_catalog", BigInteger, nullable=False),

@@ -38,7 +38,7 @@ def rows(table: ParsedTable) -> list[tuple[Any, ...]]:
 def test_a_table_is_typed_named_and_profiled(parse: Any) -> None:
     text = "Id,Start,Cost,Zip,Note\n1,2024-01-31T09:30:00Z,10.50,08123,\n2,2024-02-01T00:00:00Z,7,77010,a\n"
     [table] = parse(text).tables
-    assert (table.label, table.sheet, table.row_count, table.ordinal) == ("visits", None, 2, 0)
+    assert (table.label, table.sheet, table.row_count, table.ordinal) == ("", None, 2, 0)
     assert [(c.name, c.label, c.type) for c in table.columns] == [
         ("id", "Id", "bigint"),
         ("start", "Start", "timestamp"),
