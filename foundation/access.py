@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from sqlalchemy import ColumnElement, and_, exists, select
+from sqlalchemy import ColumnElement, FromClause, and_, exists, select
 
 from foundation.errors import ConfigurationError, InvalidInput
 from foundation.registry.tables import documents
@@ -41,9 +41,9 @@ def local_principal(name: str) -> Principal:
     return Principal(canonical_name(name), scopes=frozenset({"read", "write", "admin"}))
 
 
-def may_see(principal: Principal) -> ColumnElement[bool]:
-    """Documents that the principal may see, whatever their state."""
-    clause: ColumnElement[bool] = documents.c.acl.overlap(list(principal.grants))
+def may_see(principal: Principal, of: FromClause = documents) -> ColumnElement[bool]:
+    """Documents that the principal may see, whatever their state. `of`: an alias of the table, if it is one."""
+    clause: ColumnElement[bool] = of.c.acl.overlap(list(principal.grants))
     return clause
 
 

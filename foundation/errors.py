@@ -5,7 +5,9 @@ AsklineError
 │   ├── NameRefused         400  a file name that cannot be used
 │   ├── TooLarge            413
 │   ├── UnsupportedType     415
-│   └── EmptyInput          422
+│   ├── EmptyInput          422
+│   ├── CardRefused         422  a field of a document's card, or a sidecar, that cannot be taken
+│   └── OutOfRange          422  a position, span or index that the thing does not have
 ├── SqlRefused              400  the guard's rule is in `rule`
 ├── Unauthenticated         401
 ├── Forbidden               403  (never for "you may not see this": that is NotFound)
@@ -75,6 +77,18 @@ class EmptyInput(InvalidInput):
     code, status, fix = "empty_input", 422, "Send something that is not empty."
 
 
+class CardRefused(InvalidInput):
+    """A field of a document's card, or a sidecar, that cannot be taken; the message names it and its limit."""
+
+    code, status, fix = "card_refused", 422, "Shorten or correct the named field; docs/api.md has the card's fields."
+
+
+class OutOfRange(InvalidInput):
+    """A position, span or index that lies outside of what it is asked of; the message names the field and the bound."""
+
+    code, status, fix = "out_of_range", 422, "Give a value within the bound that the message names."
+
+
 class SqlRefused(AsklineError):
     """A statement that the guard does not let through. `rule` names the rule of docs/security.md."""
 
@@ -138,7 +152,7 @@ class EmptyFile(ProcessingFailed):
 
 class NoContent(ProcessingFailed):
     code = "no_content"
-    fix = "The file opens but holds no text that can be read; a scan needs OCR, which this version lacks."
+    fix = "Upload one with a text layer: this version does not read the letters of a scan or a picture."
 
 
 class UnsupportedFile(ProcessingFailed):
@@ -146,8 +160,9 @@ class UnsupportedFile(ProcessingFailed):
 
 
 class ResourceLimit(ProcessingFailed):
-    code = "resource_limit"
-    fix = "Split the file, or raise the ASKLINE_PARSING__… limit that the message names."
+    """Over a limit. Where a setting holds the limit, whoever raises this names it in the fix."""
+
+    code, fix = "resource_limit", "Split the file, or save it anew with its own program, and upload it again."
 
 
 class StageFailed(ProcessingFailed):

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from foundation.card import described_by
 from foundation.errors import AsklineError, ConfigurationError
-from foundation.media_type import detect_file
+from foundation.landing_card import card_at, sidecar_at
+from foundation.media_type import HEAD, detect_file
 from foundation.names import safe_name
-from foundation.publication import hide_tables
+from foundation.publication import hide_tables, tell_index
+from foundation.registry.cards import describe
 from foundation.registry.database import transaction
 from foundation.registry.documents import live_keys
 from foundation.registry.erasures import erase_document, keys_in_erasure
@@ -39,16 +42,34 @@ def reconcile(stores: Stores) -> Reconciled:
     report, seen = Reconciled(), set()
     with transaction(stores.engine) as connection:
         known, erasing = live_keys(connection), keys_in_erasure(connection)
+    sidecars = {}
     for version in stores.landing.current():
+        described = described_by(version.key)
+        if described is not None:
+            sidecars[described] = version.sha256
+            continue
         seen.add(version.key)
-        if version.key in known and known[version.key][1] == version.version_id:
+        if version.key in known and known[version.key].object_version == version.version_id:
             report.unchanged += 1
         elif version.key not in erasing or version.key in known:
             report.arrived += _arrive(stores, version)
-    for key, (document_id, _) in known.items():
+    for key, sha256 in sidecars.items():
+        if key in known and known[key].sidecar_sha256 != sha256:
+            _describe(stores, key)
+    for key, (document_id, _, _) in known.items():
         if key not in seen and not stores.landing.exists(key):
             report.deleted += _removed(stores, key, document_id)
     return report
+
+
+def _describe(stores: Stores, key: str) -> None:
+    """A sidecar that is new or has changed beside a file that is known."""
+    with transaction(stores.engine) as connection:
+        lock_key(connection, key)
+        card, sha256 = sidecar_at(stores.landing, key)
+        told = describe(connection, key, card, sha256) if sha256 is not None else None
+    if told is not None and told.changed:
+        tell_index(stores.engine, stores.search, told.version_id)
 
 
 def _removed(stores: Stores, key: str, document_id: str) -> int:
@@ -93,13 +114,10 @@ def _arrive(stores: Stores, version: ObjectVersion) -> int:
     if uploaded_by and (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
         return 0
     acl = (f"user:{uploaded_by}",) if uploaded_by else stores.settings.ingestion.scan_acl
-    try:
-        with stores.landing.local_path(version.key, version.version_id) as path:
-            media_type = detect_file(path, parts[-1]).name if version.size else "application/octet-stream"
-    except AsklineError:
-        media_type = "application/octet-stream"  # raw_files looks again and fails the version with the reason
+    media_type, head = _looked_at(stores, version, parts[-1])
     with transaction(stores.engine) as connection:
         lock_key(connection, version.key)
+        card, sidecar_sha256 = card_at(stores.landing, version.key, media_type, head)
         received = register_arrival(
             connection,
             Arrival(
@@ -113,9 +131,23 @@ def _arrive(stores: Stores, version: ObjectVersion) -> int:
                 acl=acl,
                 domain=stores.settings.domain,
                 source="scan",
+                card=card,
+                sidecar_sha256=sidecar_sha256,
             ),
         )
+    if received.card_changed:
+        tell_index(stores.engine, stores.search, received.version_id)
     return int(received.queued)
+
+
+def _looked_at(stores: Stores, version: ObjectVersion, name: str) -> tuple[str, bytes]:
+    """(media type, the beginning of the bytes)"""
+    try:
+        with stores.landing.local_path(version.key, version.version_id) as path, path.open("rb") as file:
+            head = file.read(HEAD)
+            return (detect_file(path, name).name if version.size else "application/octet-stream"), head
+    except AsklineError:
+        return "application/octet-stream", b""  # raw_files looks again and fails the version with the reason
 
 
 def differs(stores: Stores) -> bool:
@@ -124,10 +156,15 @@ def differs(stores: Stores) -> bool:
         known, erasing = live_keys(connection), keys_in_erasure(connection)
     seen = set()
     for version in stores.landing.current():
+        described = described_by(version.key)
+        if described is not None:
+            if described in known and known[described].sidecar_sha256 != version.sha256:
+                return True
+            continue
         seen.add(version.key)
         registered = known.get(version.key)
         if (registered is None and version.key not in erasing) or (
-            registered is not None and registered[1] != version.version_id
+            registered is not None and registered.object_version != version.version_id
         ):
             return True
     return any(key not in seen and not stores.landing.exists(key) for key in known)

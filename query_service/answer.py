@@ -34,7 +34,11 @@ class Citation(BaseModel):
     accessed_at: str | None = None
     licence: str | None = None
     authority: str | None = None
+    effective_date: str | None = None
+    supersedes: list[str] = []
+    amends: list[str] = []
     stale: bool = False
+    """The version is not the active one any more, or its document was deleted: looked up whenever it is shown."""
 
 
 class SqlEntry(BaseModel):

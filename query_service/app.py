@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
@@ -22,7 +22,21 @@ from foundation.registry.keys import any_key
 from foundation.settings import Settings, get_settings
 from foundation.stores import Stores
 from query_service import problems
-from query_service.api import ask, documents, graph, health, keys, lineage, search, sessions, tables, uploads
+from query_service.api import (
+    ask,
+    documents,
+    erasures,
+    graph,
+    health,
+    keys,
+    lineage,
+    search,
+    sessions,
+    tables,
+    uploads,
+    versions,
+)
+from query_service.api.clean_input import refuse_unstorable
 from query_service.limits import BodyLimit
 from query_service.origin import OwnOrigin
 from query_service.question_graph import build_graph
@@ -41,6 +55,9 @@ _SECURITY_HEADERS = [
 ]
 
 logger = logging.getLogger(__name__)
+
+
+_RESOURCES = (ask, search, uploads, documents, versions, erasures, tables, sessions, lineage, graph, keys, health)
 
 
 def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
@@ -65,6 +82,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
         version=version("askline"),
         description="Cited answers over documents, tables and a knowledge graph.",
         lifespan=lifespan,
+        dependencies=[Depends(refuse_unstorable)],
         docs_url=None,
         redoc_url=None,
     )
@@ -74,7 +92,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
     app.add_middleware(OwnOrigin, loopback=is_loopback(settings.service.host))
     app.add_middleware(_SecurityHeaders)
     problems.install(app)
-    for module in (ask, search, uploads, documents, tables, sessions, lineage, graph, keys, health):
+    for module in _RESOURCES:
         app.include_router(module.router)
     problems.describe(app)
     _add_page(app)

@@ -56,5 +56,8 @@ def cite(
             accessed_at=document["accessed_at"],
             licence=document["licence"],
             authority=document["authority"],
+            effective_date=document["effective_date"],
+            supersedes=document["card"].get("supersedes", []),
+            amends=document["card"].get("amends", []),
         )
     return found

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.errors import AsklineError, StageFailed
+from foundation.registry.cards import take_card
 from foundation.registry.tables import (
     active_intervals,
     batch_versions,
@@ -302,6 +303,7 @@ def activate_if_complete(
     if newer:  # a later version overtook this one: it is kept in the history and does not answer
         return None
     set_active(connection, version.document_id, version.version_id)
+    take_card(connection, version.document_id, version.version_id)
     return document.active_version or ""
 
 

@@ -8,15 +8,16 @@ from datetime import date
 from sqlalchemy import Connection, func, insert, select, update
 
 from foundation.access import may_see
+from foundation.card import Card
 from foundation.errors import Conflict
 from foundation.ids import new_id
+from foundation.registry.cards import receive_card
+from foundation.registry.documents import newest
 from foundation.registry.tables import document_versions, documents, inbox
 from foundation.types import Principal, Status
 
 UPLOADS = "uploads"
 """The service stores what NAME uploads under `uploads/NAME/`; anything else in the bucket was put there by hand."""
-
-CARD_FIELDS = ("document_type", "authority", "source_url", "accessed_at", "licence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,9 @@ class Arrival:
     domain: str
     source: str
     """api or scan"""
-    card: dict[str, str | None] = field(default_factory=dict)
-    """The CARD_FIELDS that came with it."""
+    card: Card = field(default_factory=dict)
+    """The fields that came with it."""
+    sidecar_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Received:
     queued: bool
     """False when the same bytes were there already and nothing is to be done."""
     duplicate_of: str | None
+    card_changed: bool = False
+    """Whether the document that answers says something else now, so that the index must be told."""
 
 
 def lock_key(connection: Connection, key: str) -> None:
@@ -63,13 +67,7 @@ def register_arrival(connection: Connection, arrival: Arrival) -> Received:
     ).one_or_none()
     if existing is None:
         return _new_document(connection, arrival)
-    given = {name: value for name, value in arrival.card.items() if value is not None}
-    if given:
-        connection.execute(
-            update(documents)
-            .where(documents.c.document_id == existing.document_id)
-            .values(**given, updated_at=func.clock_timestamp())
-        )
+    _note_sidecar(connection, existing.document_id, arrival)
     known = connection.execute(
         select(document_versions).where(
             document_versions.c.document_id == existing.document_id,
@@ -78,14 +76,14 @@ def register_arrival(connection: Connection, arrival: Arrival) -> Received:
     ).one_or_none()
     if known is None:
         day = _new_version(connection, existing.document_id, arrival)
+        receive_card(connection, existing.document_id, arrival.sha256, arrival.card)
         return Received(existing.document_id, arrival.sha256, day, True, existing.duplicate_of)
-    latest: int = connection.execute(
-        select(func.max(document_versions.c.number)).where(document_versions.c.document_id == existing.document_id)
-    ).scalar_one()
+    told = receive_card(connection, existing.document_id, arrival.sha256, arrival.card)
+    latest = newest(connection, existing.document_id)
     if known.status in (Status.UPLOADED, Status.PROCESSING) or (
         known.status == Status.INDEXED and known.number == latest
     ):
-        return Received(existing.document_id, arrival.sha256, known.arrival_day, False, existing.document_id)
+        return Received(existing.document_id, arrival.sha256, known.arrival_day, False, existing.document_id, told)
     # Failed bytes that come again are tried again; an older version that comes again becomes the newest.
     requeue(
         connection,
@@ -96,6 +94,18 @@ def register_arrival(connection: Connection, arrival: Arrival) -> Received:
         object_version=arrival.object_version,
     )
     return Received(existing.document_id, arrival.sha256, known.arrival_day, True, existing.duplicate_of)
+
+
+def restore_version(connection: Connection, document_id: str, version_id: str, object_version: str) -> None:
+    """An older version becomes the newest again: a run makes it whole where it is not any more, then it answers."""
+    requeue(
+        connection,
+        document_id,
+        version_id,
+        source="restore",
+        number=newest(connection, document_id) + 1,
+        object_version=object_version,
+    )
 
 
 def requeue(
@@ -133,7 +143,10 @@ def requeue(
         .returning(document_versions.c.arrival_day)
     ).one_or_none()
     if row is None:
-        raise Conflict(f"{document_id}: this version is being processed or is not there.")
+        raise Conflict(
+            f"{document_id}: this version is being processed or is not there.",
+            fix="GET /documents/{id} shows its state; try again once it is `failed`.",
+        )
     connection.execute(
         insert(inbox).values(document_id=document_id, version_id=version_id, arrival_day=row.arrival_day, source=source)
     )
@@ -152,11 +165,21 @@ def _new_document(connection: Connection, arrival: Arrival) -> Received:
             acl=list(arrival.acl),
             domain=arrival.domain,
             duplicate_of=original,
-            **{name: arrival.card.get(name) for name in CARD_FIELDS},
         )
     )
+    _note_sidecar(connection, document_id, arrival)
     day = _new_version(connection, document_id, arrival)
+    receive_card(connection, document_id, arrival.sha256, arrival.card)
     return Received(document_id, arrival.sha256, day, True, original)
+
+
+def _note_sidecar(connection: Connection, document_id: str, arrival: Arrival) -> None:
+    if arrival.sidecar_sha256 is not None:
+        connection.execute(
+            update(documents)
+            .where(documents.c.document_id == document_id)
+            .values(sidecar_sha256=arrival.sidecar_sha256)
+        )
 
 
 def _original(connection: Connection, arrival: Arrival) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping
 
-from foundation.access import local_principal
-from foundation.errors import Forbidden, InvalidInput, Unauthenticated
+from foundation.access import local_principal, may_manage
+from foundation.errors import Forbidden, InvalidInput, Unauthenticated, Unavailable
 from foundation.registry.database import transaction
 from foundation.registry.keys import PREFIX, authenticate
 from foundation.types import Principal
@@ -41,6 +42,19 @@ def current_principal(request: Request, services: ServicesDep) -> Principal:
 
 
 PrincipalDep = Annotated[Principal, Depends(current_principal)]
+
+
+def principal_if_known(request: Request, services: ServicesDep) -> Principal | None:
+    """As current_principal, but nobody instead of an error where no key was sent, or the registry cannot look it up."""
+    if request.app.state.keys_required and "authorization" not in request.headers:
+        return None
+    try:
+        return current_principal(request, services)
+    except Unavailable:
+        return None
+
+
+KnownDep = Annotated[Principal | None, Depends(principal_if_known)]
 
 
 def writer(principal: PrincipalDep) -> Principal:
@@ -78,7 +92,18 @@ def page(items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
     return {"items": shown, "next_cursor": shown[-1][cursor] if more else None}
 
 
-def checked_cursor(cursor: str | None, prefix: str) -> str | None:
-    if cursor is not None and not (cursor.startswith(f"{prefix}_") and cursor[len(prefix) + 1 :].isalnum()):
+def checked_cursor(cursor: str | None, prefix: str | None = None) -> str | None:
+    """The cursor of a list by ids that begin with `prefix`, or by names of tables. InvalidInput for another form."""
+    form = r"[^\W\d]\w{0,99}" if prefix is None else rf"{prefix}_[0-9a-f]{{32}}"
+    if cursor is not None and not re.fullmatch(form, cursor):
         raise InvalidInput("cursor: this is not one that a page gave out.", fix="Use next_cursor as it came.")
     return cursor
+
+
+def require_owner(row: RowMapping, principal: Principal) -> None:
+    """To see a document is not to dispose of it."""
+    if not may_manage(principal, row["owner"]):
+        raise Forbidden(
+            "Only its owner may change, delete, restore or retry this document.",
+            fix="Ask its owner, or use an admin's key.",
+        )

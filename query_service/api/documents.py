@@ -1,4 +1,4 @@
-"""/documents: records, versions, content, text, page images, retry, deletion; /erasures."""
+"""/documents: records, content, text, page images, changes, retry, deletion."""
 
 from __future__ import annotations
 
@@ -10,20 +10,31 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import RowMapping
 
-from foundation.access import may_manage, parse_acl
-from foundation.errors import Conflict, Forbidden, InvalidInput, NotFound
+from foundation.access import parse_acl
+from foundation.errors import Conflict, InvalidInput, NotFound
 from foundation.page_images import boxes_for_span, render_page
 from foundation.publication import hide_tables
 from foundation.registry import documents as registry
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.audit import record as audit
+from foundation.registry.cards import change_card
 from foundation.registry.claims import ask_for_run
-from foundation.registry.erasures import get_erasure, request_erasure
+from foundation.registry.erasures import request_erasure
 from foundation.registry.intake import requeue
 from foundation.registry.stages import parser_of
-from foundation.types import Principal, Status
-from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, WriterDep, checked_cursor, page
+from foundation.types import Status
+from query_service.api.card import checked_changes
+from query_service.api.common import (
+    ConnectionDep,
+    PrincipalDep,
+    ServicesDep,
+    WriterDep,
+    checked_cursor,
+    page,
+    require_owner,
+)
 from query_service.api.records import full_record, record
+from query_service.api.spans import Span, SpanDep
 
 router = APIRouter(tags=["documents"])
 
@@ -61,20 +72,27 @@ def get_document(
     document_id: str, request: Request, connection: ConnectionDep, principal: PrincipalDep
 ) -> dict[str, Any]:
     row = registry.get_document(connection, principal, document_id)
-    return full_record(connection, row, request).model_dump(mode="json")
+    return full_record(connection, row, request, principal).model_dump(mode="json")
 
 
 class DocumentChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     acl: list[str] | None = None
+    document_type: str | None = None
     authority: str | None = None
     source_url: str | None = None
     accessed_at: str | None = None
     licence: str | None = None
+    effective_date: str | None = None
+    supersedes: list[str] | None = None
+    amends: list[str] | None = None
 
 
-@router.patch("/documents/{document_id}", summary="Change who may see it, its authority or its card")
+_INDEXED = {"acl", "document_type"}
+
+
+@router.patch("/documents/{document_id}", summary="Change who may see it, or its card")
 def change_document(
     document_id: str,
     change: DocumentChange,
@@ -86,41 +104,28 @@ def change_document(
     row = registry.get_document(connection, principal, document_id)
     values: dict[str, Any] = change.model_dump(exclude_unset=True)
     if not values:
-        raise InvalidInput("The change is empty.")
-    _require_owner(row, principal)
+        raise InvalidInput(
+            f"The change is empty: {', '.join(DocumentChange.model_fields)} can be changed.",
+            fix="Send at least one of these fields.",
+        )
+    require_owner(row, principal)
+    card = checked_changes({name: value for name, value in values.items() if name != "acl"})
+    values |= card
     if "acl" in values:
         values["acl"] = list(parse_acl(values["acl"] or []))
         if not values["acl"]:
             raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
-    registry.change_document(connection, document_id, values)
+        registry.change_document(connection, document_id, {"acl": values["acl"]})
+    change_card(connection, document_id, row["active_version"] or row["latest_version"], card)
     audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
-    for version_id in {row["active_version"], row["latest_version"]} - {None} if "acl" in values else ():
+    for version_id in {row["active_version"], row["latest_version"]} - {None} if values.keys() & _INDEXED else ():
         # The newest too: it may be indexed already and not be active yet.
         services.stores.search.update_access(version_id, *registry.access_of_version(connection, version_id))
     try:
         fresh = registry.get_document(connection, principal, document_id)
     except NotFound:  # the change took the document out of the principal's own sight
         return {"document_id": document_id, **values}
-    return full_record(connection, fresh, request).model_dump(mode="json")
-
-
-@router.get("/documents/{document_id}/versions", summary="Its history, newest first")
-def list_versions(document_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
-    row = registry.get_document(connection, principal, document_id)
-    items = [
-        {
-            "version_id": v["version_id"],
-            "number": v["number"],
-            "status": v["status"],
-            "active": v["version_id"] == row["active_version"],
-            "size_bytes": v["size_bytes"],
-            "arrived_at": v["arrived_at"],
-            "indexed_at": v["indexed_at"],
-            "error_code": v["error_code"],
-        }
-        for v in registry.list_versions(connection, document_id)
-    ]
-    return {"items": items, "next_cursor": None}
+    return full_record(connection, fresh, request, principal).model_dump(mode="json")
 
 
 @router.get("/documents/{document_id}/content", summary="The bytes, as they came")
@@ -150,22 +155,19 @@ def text(
     services: ServicesDep,
     connection: ConnectionDep,
     principal: PrincipalDep,
+    asked: SpanDep,
     version: Version = None,
-    start: Annotated[int, Query(ge=0)] = 0,
-    end: Annotated[int | None, Query(ge=0)] = None,
 ) -> dict[str, Any]:
     row = registry.version_of(connection, principal, document_id, version)
-    parser = _parser(connection, row["version_id"])
+    parser = _parser(connection, row)
     whole = services.stores.artefacts.text(row["version_id"], parser)
-    stop = len(whole) if end is None else min(end, len(whole))
-    if start > stop:
-        raise InvalidInput(f"start: {start} is behind the end, {stop}.")
+    start, end = asked.within(len(whole))
     return {
         "version_id": row["version_id"],
         "start": start,
-        "end": stop,
+        "end": end,
         "length": len(whole),
-        "text": whole[start:stop],
+        "text": whole[start:end],
     }
 
 
@@ -181,20 +183,24 @@ def page_image(
     services: ServicesDep,
     connection: ConnectionDep,
     principal: PrincipalDep,
+    asked: SpanDep,
     version: Version = None,
-    start: Annotated[int | None, Query(ge=0)] = None,
-    end: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
     row = registry.version_of(connection, principal, document_id, version)
     if row["media_type"] != "application/pdf":
-        raise NotFound("Only PDF documents have page images.", fix="GET …/text shows the span in its text.")
+        raise NotFound(
+            f"{row['file_name']} is no PDF, and only these have page images.",
+            fix="GET /documents/{id}/text gives its text, or a span of it.",
+        )
     stores = services.stores
     boxes = []
-    if start is not None and end is not None:
-        words = stores.artefacts.word_boxes(row["version_id"], _parser(connection, row["version_id"]), start, end)
+    if asked != Span(None, None):
+        parser = _parser(connection, row)
+        start, end = asked.within(len(stores.artefacts.text(row["version_id"], parser)))
+        words = stores.artefacts.word_boxes(row["version_id"], parser, start, end)
         boxes = boxes_for_span(words, start, end).get(number, [])
     with stores.landing.local_path(row["landing_key"], row["object_version"]) as path:
-        image = render_page(path, number, boxes)
+        image = render_page(path, number, boxes, name=row["file_name"])
     return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
 
@@ -227,7 +233,7 @@ def retry(
     principal: WriterDep,
 ) -> dict[str, Any]:
     row = registry.get_document(connection, principal, document_id)
-    _require_owner(row, principal)
+    require_owner(row, principal)
     if row["status"] != Status.FAILED:
         raise Conflict(f"{document_id} is {row['status']}; only a failed document is tried again.")
     requeue(connection, document_id, row["latest_version"], source="retry")
@@ -247,39 +253,17 @@ def delete_document(
     connection: ConnectionDep,
     principal: WriterDep,
 ) -> dict[str, Any]:
-    _require_owner(registry.get_document(connection, principal, document_id), principal)
+    require_owner(registry.get_document(connection, principal, document_id), principal)
     requested = request_erasure(connection, principal, document_id)
     hide_tables(connection, services.stores.relational, requested.active_version)
     background.add_task(services.nudge.erase)
     return {"erasure_id": requested.erasure_id, "status_url": f"{request.base_url}erasures/{requested.erasure_id}"}
 
 
-@router.get("/erasures/{erasure_id}", summary="How far an erasure is, store by store")
-def erasure(erasure_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
-    row = get_erasure(connection, principal, erasure_id)
-    return {
-        "erasure_id": row["erasure_id"],
-        "document_id": row["document_id"],
-        "status": row["status"],
-        "requested_at": row["requested_at"],
-        "finished_at": row["finished_at"],
-        "run_id": row["run_id"],
-        "stores": row["stores"],
-        "kept": "The audit line: ids, hash, times and who asked; neither names nor content.",
-        "message": row["error_message"],
-    }
-
-
-def _require_owner(row: RowMapping, principal: Principal) -> None:
-    """To see a document is not to dispose of it."""
-    if not may_manage(principal, row["owner"]):
-        raise Forbidden(
-            "Only its owner may change, delete or retry this document.", fix="Ask its owner, or use an admin's key."
-        )
-
-
-def _parser(connection: ConnectionDep, version_id: str) -> str:
-    parser = parser_of(connection, version_id)
+def _parser(connection: ConnectionDep, row: RowMapping) -> str:
+    parser = parser_of(connection, row["version_id"])
     if parser is None:
-        raise NotFound("This version has no text yet.", fix="GET /documents/{id} shows how far it is.")
+        raise NotFound(
+            f"{row['file_name']}: this version has no text yet.", fix="GET /documents/{id} shows how far it is."
+        )
     return parser

@@ -33,6 +33,8 @@ documents = Table(
     Column("source_url", Text),
     Column("accessed_at", Text),
     Column("licence", Text),
+    Column("effective_date", Text, comment="ISO date, of the version that answers"),
+    Column("sidecar_sha256", Text, comment="of the NAME.meta.json that was taken last"),
     Column("owner", Text, nullable=False),
     texts("acl"),
     Column("active_version", Text),
@@ -70,6 +72,7 @@ document_versions = Table(
     when("indexed_at"),
     json("warnings", "[]"),
     json("counts"),
+    json("card"),
     UniqueConstraint("document_id", "number"),
     CheckConstraint("status in ('uploaded', 'processing', 'indexed', 'failed')", name="status"),
     CheckConstraint("(status = 'failed') = (error_code is not null)", name="failed_has_reason"),
@@ -78,6 +81,23 @@ document_versions = Table(
     Index("ix_document_versions_day", "arrival_day", "status"),
     Index("ix_document_versions_version_id", "version_id"),
     Index("ix_document_versions_lease", "lease_until", postgresql_where=text("status = 'processing'")),
+)
+
+
+version_relations = Table(
+    "version_relations",
+    metadata,
+    Column("document_id", Text, primary_key=True),
+    Column("version_id", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("target", Text, primary_key=True, comment="a document's id, or the name of its file"),
+    ForeignKeyConstraint(
+        ["document_id", "version_id"],
+        [document_versions.c.document_id, document_versions.c.version_id],
+        ondelete="CASCADE",
+    ),
+    CheckConstraint("kind in ('supersedes', 'amends')", name="kind"),
+    Index("ix_version_relations_target", text("lower(target)")),
 )
 
 
@@ -183,6 +203,7 @@ erasures = Table(
     Column("status", Text, nullable=False, server_default="running"),
     Column("run_id", Text),
     json("stores", "[]"),
+    texts("kept"),
     Column("error_message", Text),
     Column("attempts", Integer, nullable=False, server_default="0"),
     when("finished_at"),
