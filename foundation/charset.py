@@ -100,3 +100,33 @@ def _single_byte(sample: bytes) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "cp1252"
+
+
+# What pages and mails call an encoding, and the larger one that programs write under that name (WHATWG Encoding).
+_MEANT = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis_620": "cp874",
+    "shift_jis": "cp932",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "hz": "hz",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "iso2022_jp": "iso2022_jp_ext",
+}
+_OTHER_NAMES = {"x-sjis": "cp932", "x-gbk": "gb18030", "ks_c_5601-1987": "cp949", "x-euc-jp": "euc_jp", "unicode": "utf-16"}
+
+
+def codec_of(label: str) -> str | None:
+    """The codec for the name that a page or a mail gives its encoding; None for a name that nobody knows."""
+    name = label.strip(" \t\"'").casefold()
+    try:
+        codec = codecs.lookup(_OTHER_NAMES.get(name, name))
+    except (LookupError, ValueError):
+        return None
+    if not codec._is_text_encoding:  # rot13 and the like
+        return None
+    return _MEANT.get(codec.name, codec.name)

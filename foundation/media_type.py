@@ -6,119 +6,108 @@ import csv
 import mimetypes
 import re
 import statistics
+import tarfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
+import olefile
 import puremagic
 
 from foundation.charset import detect_encoding
 from foundation.errors import EmptyInput, EncryptedFile, UnsupportedType
+from foundation.media_kinds import (
+    BY_EXTENSION,
+    BZIP2,
+    CONVERT_FIX,
+    CSV,
+    DOC,
+    DOCUMENT_FIX,
+    DOCX,
+    EML,
+    FIXES,
+    GZIP,
+    HTML,
+    KNOWN,
+    MACRO_FIX,
+    MARKDOWN,
+    MSG,
+    OOXML,
+    PAGE_FIX,
+    PDF,
+    PPT,
+    PPTX,
+    RTF,
+    TABLE_FIX,
+    TAR,
+    TEXT,
+    TSV,
+    XLSX,
+    XZ,
+    ZIP,
+    MediaType,
+)
 
 HEAD = 64 * 1024
 """Bytes from a file's start that `detect` wants; it works with fewer."""
 
-Kind = Literal["pdf", "docx", "text", "csv", "xlsx"]
-
-
-@dataclass(frozen=True, slots=True)
-class MediaType:
-    """`name` is the registered media type, `kind` the parser family, or None where there is no parser."""
-
-    name: str
-    kind: Kind | None
-    label: str
-    fix: str | None = None
-
-
-_OOXML = "application/vnd.openxmlformats-officedocument."
-PDF = MediaType("application/pdf", "pdf", "PDF")
-DOCX = MediaType(_OOXML + "wordprocessingml.document", "docx", "Word document")
-XLSX = MediaType(_OOXML + "spreadsheetml.sheet", "xlsx", "Excel workbook")
-TEXT = MediaType("text/plain", "text", "plain text")
-MARKDOWN = MediaType("text/markdown", "text", "Markdown")
-CSV = MediaType("text/csv", "csv", "CSV")
-TSV = MediaType("text/tab-separated-values", "csv", "tab-separated values")
-
-_KINDS: dict[str, Kind | None] = {known.name: known.kind for known in (PDF, DOCX, XLSX, TEXT, MARKDOWN, CSV, TSV)}
-
-
-def kind_of(name: str) -> Kind | None:
-    """The parser family of a registered media type's name; None where there is no parser."""
-    return _KINDS.get(name)
-
-
-_DOCUMENT_FIX = "Save it as DOCX or PDF and upload that."
-_TABLE_FIX = "Save it as XLSX or CSV and upload that."
-_PAGE_FIX = "Print or save it as PDF and upload that."
-_IMAGE_FIX = "Images need text recognition, which this version lacks; upload a PDF with a text layer."
-_UNPACK_FIX = "Unpack it and upload the files inside."
-_MACRO_FIX = "Macros are not read; save it without them and upload that."
-_CONVERT_FIX = "Convert it to PDF, DOCX, TXT, CSV or XLSX and upload that."
-
-_BY_EXTENSION: dict[str, MediaType] = {
-    **dict.fromkeys(["pdf"], PDF),
-    **dict.fromkeys(["docx"], DOCX),
-    **dict.fromkeys(["xlsx"], XLSX),
-    **dict.fromkeys(["txt", "text", "log"], TEXT),
-    **dict.fromkeys(["md", "markdown"], MARKDOWN),
-    **dict.fromkeys(["csv"], CSV),
-    **dict.fromkeys(["tsv", "tab"], TSV),
-}
-# Extensions without a parser, by what the user can do about each.
-_WITHOUT_PARSER = {
-    _DOCUMENT_FIX: "doc dot dotx odt rtf pages wpd",
-    _TABLE_FIX: "xls xlsb xlt xltx ods numbers parquet",
-    _PAGE_FIX: "ppt pptx pps odp key htm html xhtml mhtml eml msg epub",
-    _IMAGE_FIX: "png jpg jpeg jfif tif tiff bmp gif webp heic svg dcm",
-    _UNPACK_FIX: "zip gz tgz tar bz2 xz 7z rar",
-    _MACRO_FIX: "docm dotm xlsm xltm pptm",
-    _CONVERT_FIX: "json jsonl xml yaml yml exe dll js sh py bat ps1 sql ps eps",
-}
-_FIXES = {extension: fix for fix, extensions in _WITHOUT_PARSER.items() for extension in extensions.split()}
 # The interpreter's own table, not the machine's: the same name gives the same answer everywhere.
 _MIMETYPES = mimetypes.MimeTypes()
 
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCAL_NAME = re.compile(rb"PK\x03\x04.{22}(..)..", re.DOTALL)
+_PACKED = {b"\x1f\x8b": GZIP, b"BZh": BZIP2, b"\xfd7zXZ\0": XZ}
+_HTML = re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
+_MAIL_HEADER = re.compile(
+    r"(from|to|cc|subject|date|received|return-path|mime-version|message-id|delivered-to|content-type|x-[\w-]+):",
+    re.IGNORECASE,
+)
+_OOXML_PARTS = frozenset({"[Content_Types].xml", "word/document.xml", "xl/workbook.xml", "ppt/presentation.xml"})
+# The stream that each old office format has, as its container's directory names it.
+_CFB_STREAMS = {"WordDocument": DOC, "PowerPoint Document": PPT, "__properties_version1.0": MSG}
 
 
-def detect(head: bytes, size: int, file_name: str, archive_names: Sequence[str] | None = None) -> MediaType:
+def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None = None) -> MediaType:
     """The media type of a file of `size` bytes that starts with `head` (not empty, best HEAD bytes long).
 
-    `archive_names` are a ZIP's entry names where the caller has the whole file; else those in `head` are used. Raises
-    EncryptedFile for an office file with a password, whose container shows nothing else.
+    `entries` are the names inside a ZIP or an OLE container where the caller has the whole file; else those in `head`
+    are used. Raises EncryptedFile for an office file with a password, whose container shows nothing else.
     """
     extension = _extension(file_name)
     if head.startswith(b"%PDF-") or (extension == "pdf" and b"%PDF-" in head[:1024]):
         return PDF
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip_type(head, extension, archive_names if archive_names is not None else _local_names(head))
+        return _zip_type(head, extension, entries if entries is not None else _local_names(head))
     if head.startswith(_CFB):
-        return _cfb_type(head, extension, file_name)
-    if head.startswith(b"{\\rtf"):
-        return _unsupported("application/rtf", "RTF document", _DOCUMENT_FIX)
+        return _cfb_type(head, extension, file_name, entries)
+    if head.lstrip().startswith(b"{\\rt"):
+        return RTF
+    if packed := next((found for magic, found in _PACKED.items() if head.startswith(magic)), None):
+        return packed
+    if head[257:262] == b"ustar" or (extension == "tar" and _is_old_tar(head)):
+        return TAR
     encoding = detect_encoding(head)
     if encoding is None:
-        return _binary_type(head, extension)
+        return EML if extension == "eml" else _binary_type(head, extension)
     text = head.decode(encoding, errors="replace")
-    return _text_type(text, extension, whole=len(head) >= size)
+    return _text_type(text.lstrip("\ufeff"), extension, whole=len(head) >= size)
 
 
 def detect_file(path: Path, file_name: str) -> MediaType:
-    """`detect` with the whole file at hand: an archive is judged by its central directory."""
+    """`detect` with the whole file at hand: a container is judged by its directory."""
     with path.open("rb") as file:
         head = file.read(HEAD)
-    names = None
-    if head.startswith(b"PK"):
-        try:
+    entries: list[str] | None = None
+    try:
+        if head.startswith(b"PK"):
             with zipfile.ZipFile(path) as archive:
-                names = archive.namelist()
-        except (zipfile.BadZipFile, NotImplementedError, ValueError):
-            names = None
-    return detect(head, path.stat().st_size, file_name, names)
+                entries = archive.namelist()
+        elif head.startswith(_CFB):
+            with olefile.OleFileIO(path) as container:
+                entries = [parts[0] for parts in container.listdir()]
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, IndexError):
+        entries = None
+    return detect(head, path.stat().st_size, file_name, entries)
 
 
 def check_upload(head: bytes, size: int, file_name: str) -> MediaType:
@@ -135,7 +124,7 @@ def check_upload(head: bytes, size: int, file_name: str) -> MediaType:
         fix = "Upload the file that the name promises, or give this one the extension of its content."
         raise UnsupportedType(
             f"{file_name}: the name says {claimed.label} (.{_extension(file_name)}), the content is {found.label}.",
-            fix=fix if found.fix in (None, _CONVERT_FIX) else found.fix,
+            fix=fix if found.fix in (None, CONVERT_FIX) else found.fix,
         )
     if found.kind is None:
         raise UnsupportedType(f"{file_name} is {found.label}, which cannot be read.", fix=found.fix)
@@ -146,27 +135,33 @@ def _extension(file_name: str) -> str:
     return PurePosixPath(file_name).suffix.lower().lstrip(".")
 
 
-def _unsupported(name: str, label: str, fix: str = _CONVERT_FIX) -> MediaType:
+def _unsupported(name: str, label: str, fix: str = CONVERT_FIX) -> MediaType:
     return MediaType(name, None, label, fix)
 
 
 def _claimed(extension: str) -> MediaType | None:
     """What a name promises; None for no extension and for one that nobody registered (`report.final`)."""
-    if extension in _BY_EXTENSION:
-        return _BY_EXTENSION[extension]
+    if extension in BY_EXTENSION:
+        return BY_EXTENSION[extension]
     registered = _MIMETYPES.guess_type(f"x.{extension}", strict=False)[0] if extension else None
-    if registered is None and extension not in _FIXES:
+    if registered is None and extension not in FIXES:
         return None
     return _unsupported(registered or "application/octet-stream", f"a .{extension} file", _fix(extension))
 
 
 def _fix(extension: str) -> str:
-    return _FIXES.get(extension, _CONVERT_FIX)
+    return FIXES.get(extension, CONVERT_FIX)
+
+
+_TEXTUAL = ("text", "csv")
 
 
 def _contradicts(claimed: MediaType, found: MediaType) -> bool:
-    if found.kind in ("text", "csv"):
-        return claimed.kind not in ("text", "csv")
+    if found.kind in _TEXTUAL:
+        return claimed.kind not in _TEXTUAL
+    # Old programs save RTF and HTML under .doc, and open what they find.
+    if claimed is DOC and found.kind in ("rtf", "html", "docx"):
+        return False
     if found.kind is None:
         return claimed.kind is not None
     return claimed.kind != found.kind
@@ -181,32 +176,60 @@ def _local_names(head: bytes) -> list[str]:
 
 
 def _zip_type(head: bytes, extension: str, names: Sequence[str]) -> MediaType:
+    # An Open Document archive starts with an uncompressed entry `mimetype`.
+    if head[30:38] == b"mimetype":
+        declared = head[38:120].split(b"PK")[0].decode("ascii", errors="replace").strip().removesuffix("-template")
+        fallback = _unsupported(declared, f"a file of type {declared}", FIXES.get(extension, DOCUMENT_FIX))
+        return next((known for known in KNOWN if known.name == declared), fallback)
+    if not _OOXML_PARTS.isdisjoint(names) or extension in ("docx", "xlsx", "pptx", "ppsx", "docm", "xlsm", "pptm"):
+        return _ooxml_type(extension, names)
+    claimed = _claimed(extension)
+    if claimed is not None and claimed not in (ZIP, *BY_EXTENSION.values()) and claimed.name != "application/zip":
+        return claimed
+    return ZIP
+
+
+def _ooxml_type(extension: str, names: Sequence[str]) -> MediaType:
     folders = {name.split("/")[0] for name in names if "/" in name}
     if any(name.endswith("vbaProject.bin") for name in names) or extension in ("docm", "xlsm", "pptm"):
-        return _unsupported("application/vnd.ms-office", "an office file with macros", _MACRO_FIX)
+        return _unsupported("application/vnd.ms-office", "an office file with macros", MACRO_FIX)
     if "word" in folders:
         return DOCX
     if "xl" in folders:
         binary = "xl/workbook.bin" in names
-        return _unsupported("application/vnd.ms-excel", "a binary workbook", _TABLE_FIX) if binary else XLSX
+        return _unsupported("application/vnd.ms-excel", "a binary workbook", TABLE_FIX) if binary else XLSX
     if "ppt" in folders:
-        return _unsupported(_OOXML + "presentationml.presentation", "a PowerPoint file", _PAGE_FIX)
-    # An Open Document archive starts with an uncompressed entry `mimetype`.
-    if head[30:38] == b"mimetype":
-        declared = head[38:120].split(b"PK")[0].decode("ascii", errors="replace")
-        return _unsupported(declared, f"a file of type {declared}", _FIXES.get(extension, _DOCUMENT_FIX))
+        return PPTX
     # `head` may end inside the first big entry; the parser still checks what the name promises.
-    if extension in ("docx", "xlsx") and "[Content_Types].xml" in names:
-        return _BY_EXTENSION[extension]
-    return _unsupported("application/zip", "a ZIP archive", _UNPACK_FIX)
+    if "[Content_Types].xml" in names:
+        return BY_EXTENSION.get(extension) or _unsupported(OOXML + "package", "an office file", PAGE_FIX)
+    return ZIP
 
 
-def _cfb_type(head: bytes, extension: str, file_name: str) -> MediaType:
-    encrypted = "EncryptedPackage".encode("utf-16-le") in head
-    if encrypted or extension in ("docx", "xlsx", "pptx"):
+def _cfb_type(head: bytes, extension: str, file_name: str, entries: Sequence[str] | None) -> MediaType:
+    def has(stream: str) -> bool:
+        return stream in entries if entries is not None else stream.encode("utf-16-le") in head
+
+    if has("EncryptedPackage") or extension in ("docx", "xlsx", "pptx"):
         raise EncryptedFile(f"{file_name} is an office file that is protected by a password.")
-    label = f"an old office file (.{extension})" if extension in _FIXES else "an old office file"
-    return _unsupported("application/x-ole-storage", label, _FIXES.get(extension, _DOCUMENT_FIX))
+    if found := next((kind for stream, kind in _CFB_STREAMS.items() if has(stream)), None):
+        return found
+    # A big file's directory lies beyond its head; the parser still checks what the name promises.
+    claimed = BY_EXTENSION.get(extension)
+    is_workbook = has("Workbook") or has("Book")
+    if entries is None and claimed is not None and claimed in _CFB_STREAMS.values() and not is_workbook:
+        return claimed
+    label = f"an old office file (.{extension})" if extension in FIXES else "an old office file"
+    return _unsupported("application/x-ole-storage", label, FIXES.get(extension, DOCUMENT_FIX))
+
+
+def _is_old_tar(head: bytes) -> bool:
+    """A TAR of before `ustar` has no signature, only the checksum of its first header."""
+    try:
+        tarfile.TarInfo.frombuf(head[:512], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 def _binary_type(head: bytes, extension: str) -> MediaType:
@@ -225,11 +248,13 @@ def _binary_type(head: bytes, extension: str) -> MediaType:
 def _text_type(text: str, extension: str, *, whole: bool) -> MediaType:
     if extension in ("md", "markdown"):
         return MARKDOWN
+    if extension == "eml" or (extension == "" and _is_mail(text)):
+        return EML
     claimed = _claimed(extension)
+    if claimed is HTML or (_HTML.match(text) and extension not in ("txt", "text")):
+        return HTML
     if claimed is not None and claimed.kind is None and claimed.name not in ("application/octet-stream", PDF.name):
         return _unsupported(claimed.name, claimed.label, _fix(extension))
-    if re.match(r"\s*<(!doctype html|html)\b", text, re.IGNORECASE) and extension not in ("txt", "text"):
-        return _unsupported("text/html", "HTML", _PAGE_FIX)
     lines = [line for line in text.splitlines() if line.strip()][:100]
     if not whole and len(lines) > 1:
         lines.pop()
@@ -242,6 +267,17 @@ def _text_type(text: str, extension: str, *, whole: bool) -> MediaType:
     if not tabular:
         return TEXT
     return TSV if delimiter == "\t" else CSV
+
+
+def _is_mail(text: str) -> bool:
+    """At least three headers of a mail, from the first line on."""
+    headers = []
+    for line in text.split("\n"):
+        if not line.strip():
+            break
+        if not line.startswith((" ", "\t")):
+            headers.append(bool(_MAIL_HEADER.match(line)))
+    return len(headers) >= 3 and headers[0] and sum(headers) >= 3
 
 
 def _structure(lines: Sequence[str]) -> tuple[str, int, float]:

@@ -48,9 +48,3 @@ class Assembly:
     def _append(self, part: str) -> None:
         self._parts.append(part)
         self._length += len(part)
-
-
-def table_text(rows: list[list[str]]) -> str:
-    """Rows as lines, cells separated by ' | '; line breaks inside a cell become spaces, empty rows go."""
-    lines = [" | ".join(" ".join(cell.split()) for cell in row) for row in rows if any(cell.strip() for cell in row)]
-    return "\n".join(line.strip() for line in lines)

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from foundation.errors import UnsupportedFile
 from foundation.types import ParsedDocument, ParsedWorkbook
+from pipelines.parsing.members import UnpackLimits
 
-PARSERS = {"pdf": "pdf/2", "docx": "docx/1", "text": "text/1", "csv": "csv/1", "xlsx": "xlsx/1"}
+PARSERS = {
+    "pdf": "pdf/2",
+    "docx": "docx/2",
+    "pptx": "pptx/1",
+    "odt": "odt/1",
+    "rtf": "rtf/1",
+    "doc": "doc/1",
+    "ppt": "ppt/1",
+    "html": "html/1",
+    "eml": "eml/1",
+    "msg": "msg/1",
+    "archive": "archive/1",
+    "text": "text/1",
+    "csv": "csv/1",
+    "xlsx": "xlsx/1",
+}
 """Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""
 
+MODULES = {"odt": "odf", "csv": "csv_file", "xlsx": "xlsx_file"}
+"""The module of each kind that has another name."""
 
-def parse_document(path: Path, file_name: str, kind: str) -> ParsedDocument:
-    """Text and elements of a PDF, DOCX or text file."""
-    if kind == "pdf":
-        from pipelines.parsing import pdf
+TABLES = ("csv", "xlsx")
+HOLDERS = ("eml", "msg", "archive")
+"""Kinds that hold files; their `parse(path, file_name, folder, limits)` writes those into `folder`."""
 
-        return pdf.parse(path, file_name)
-    if kind == "docx":
-        from pipelines.parsing import docx
 
-        return docx.parse(path, file_name)
-    if kind == "text":
-        from pipelines.parsing import text
-
-        return text.parse(path, file_name)
-    raise UnsupportedFile(f"{file_name}: there is no parser for {kind}.")
+def parse_document(
+    path: Path, file_name: str, kind: str, folder: Path | None = None, limits: UnpackLimits | None = None
+) -> ParsedDocument:
+    """Text and elements of a document; the files inside it are written into `folder`, if there is one."""
+    if kind not in PARSERS or kind in TABLES:
+        raise UnsupportedFile(f"{file_name}: there is no parser for {kind}.")
+    module = import_module(f"pipelines.parsing.{MODULES.get(kind, kind)}")
+    more = (folder, limits or UnpackLimits()) if kind in HOLDERS else ()
+    parsed: ParsedDocument = module.parse(path, file_name, *more)
+    return parsed
 
 
 def parse_tables(path: Path, file_name: str, kind: str, folder: Path) -> ParsedWorkbook:

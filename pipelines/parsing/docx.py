@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,27 +14,18 @@ from docx.oxml import parse_xml
 
 from foundation.errors import DamagedFile, NoContent
 from foundation.types import FileWarning, ParsedDocument
-from pipelines.parsing.assembly import Assembly, Kind, table_text
-from pipelines.parsing.docx_styles import Styles, local_name, w
+from pipelines.parsing.assembly import Assembly, Kind
+from pipelines.parsing.docx_numbering import Numbering
+from pipelines.parsing.docx_styles import Styles, is_on, local_name, w
 from pipelines.parsing.docx_text import TextReader
-from pipelines.parsing.office_xml import check_office_file
+from pipelines.parsing.office_charts import chart_text, diagram_text
+from pipelines.parsing.office_xml import check_office_file, transitional
+from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
-PARSER = "docx/1"
+PARSER = "docx/2"
 
-# ISO 29500 Strict has namespaces of its own for the same elements; python-docx knows the transitional ones.
-_STRICT = b"http://purl.oclc.org/ooxml/"
-_TRANSITIONAL = (
-    (b"http://purl.oclc.org/ooxml/officeDocument/math", b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
-    (
-        b"http://purl.oclc.org/ooxml/officeDocument/relationships",
-        b"http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-    ),
-    (
-        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
-        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
-    ),
-    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
-)
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_MOST_COLUMNS = 64
 
 
 def parse(path: Path, file_name: str) -> ParsedDocument:
@@ -62,27 +51,9 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
 
 def _open(path: Path, file_name: str) -> Document:
     try:
-        source = _transitional(path)
-        return docx.Document(source if source is not None else str(path))
+        return docx.Document(transitional(path))
     except (KeyError, ValueError, PackageNotFoundError) as error:
         raise DamagedFile(f"{file_name} is no Word document: parts that every one has are missing.") from error
-
-
-def _transitional(path: Path) -> io.BytesIO | None:
-    """A copy of a Strict document in the transitional namespaces; None for a transitional one."""
-    with zipfile.ZipFile(path) as archive:
-        if _STRICT not in archive.read("_rels/.rels"):
-            return None
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as target:
-            for entry in archive.infolist():
-                data = archive.read(entry)
-                if entry.filename.endswith((".xml", ".rels")):
-                    for strict, transitional in _TRANSITIONAL:
-                        data = data.replace(strict, transitional)
-                target.writestr(entry.filename, data)
-    copy.seek(0)
-    return copy
 
 
 class _Reader:
@@ -90,6 +61,8 @@ class _Reader:
         self._document = document
         self._styles = Styles(document.styles.element)
         self._text = TextReader(self._styles)
+        numbering = next(self._related(RELATIONSHIP_TYPE.NUMBERING), None)
+        self._numbering = Numbering(numbering, self._styles)
         self.assembly = Assembly()
 
     def read(self) -> None:
@@ -142,31 +115,60 @@ class _Reader:
 
     def _paragraph(self, paragraph: Any) -> Iterator[tuple[Kind, str, int | None]]:
         text = self._text.paragraph(paragraph)
+        label = self._numbering.label(paragraph)  # Word counts empty paragraphs too
         if text:
             level = self._styles.heading_level(paragraph)
+            shown = text if not label or text.startswith(label) else f"{label} {text}"
             if level is not None:
-                yield "title", " ".join(text.split()), level
+                yield "title", " ".join(shown.split()), level
             else:
-                yield "list_item" if self._styles.is_list_item(paragraph) else "paragraph", text, None
+                yield "list_item" if self._styles.is_list_item(paragraph) else "paragraph", shown, None
         for box in self._text.text_boxes(paragraph):
             yield from self._pieces(box)
+        yield from self._graphics(paragraph)
+
+    def _graphics(self, paragraph: Any) -> Iterator[tuple[Kind, str, int | None]]:
+        """Charts and diagrams, whose data lies in parts of their own."""
+        for element in paragraph.iter("{*}chart", "{*}relIds"):
+            name = "id" if local_name(element) == "chart" else "dm"
+            relation = self._document.part.rels.get(element.get(_RELATION + name, ""))
+            if relation is None or relation.is_external:
+                continue
+            if name == "dm":
+                yield from (("paragraph", text, None) for text in diagram_text(relation.target_part.blob))
+            elif text := chart_text(relation.target_part.blob):
+                yield "table", text, None
 
     def _table(self, table: Any) -> Iterator[tuple[Kind, str, int | None]]:
-        rows = table.findall(w("tr"))
-        cells = [cell for row in rows for cell in _cells(row)]
+        cells = [cell for row in _children(table, "tr") for cell in _cells(row)]
         if len(cells) == 1:
             # A frame around text, not a table.
             yield from self._pieces(cells[0])
-        elif text := table_text(self._rows(table)):
+        elif text := self._table_text(table):
             yield "table", text, None
 
-    def _rows(self, table: Any) -> list[list[str]]:
-        """Cell texts by row; a merged cell stands once, where it begins. A nested table's rows follow its row."""
-        result: list[list[str]] = []
+    def _table_text(self, table: Any) -> str:
+        rows = list(_children(table, "tr"))
+        marked = 0
+        while marked < len(rows) and _is_marked(rows[marked]):
+            marked += 1
+        bold = len(rows) > 1 and self._is_bold(table, rows[0]) and not _all_bold(rows[1])
+        return table_text(self._rows(rows), marked, bold=bold)
+
+    def _is_bold(self, table: Any, row: Any) -> bool:
+        look = table.find(f"{w('tblPr')}/{w('tblLook')}")
+        style = table.find(f"{w('tblPr')}/{w('tblStyle')}")
+        if look is not None and style is not None and look.get(w("firstRow"), "0") in ("1", "true", "on"):
+            return _all_bold(row) or self._styles.sets_first_row_apart(style.get(w("val")))
+        return _all_bold(row)
+
+    def _rows(self, rows: list[Any]) -> list[Row]:
+        """Cell texts by row; a nested table's lines follow the row that it stands in."""
+        result: list[Row] = []
         above: dict[int, str] = {}
-        for row in _children(table, "tr"):
-            cells = [""] * _number(row.find(f"{w('trPr')}/{w('gridBefore')}"), 0)
-            nested: list[list[str]] = []
+        for row in rows:
+            cells = [""] * min(_number(row.find(f"{w('trPr')}/{w('gridBefore')}"), 0), _MOST_COLUMNS)
+            nested: list[str] = []
             for cell in _cells(row):
                 properties = cell.find(w("tcPr"))
                 merge = properties.find(w("vMerge")) if properties is not None else None
@@ -174,34 +176,48 @@ class _Reader:
                 text = self._cell(cell, nested)
                 if merge is not None and merge.get(w("val"), "continue") == "continue":
                     # Programs that write tables repeat the first cell's text here; text of its own is not lost.
-                    text = "" if text == above.get(len(cells)) else text
+                    text = ABOVE if text in ("", above.get(len(cells))) else text
                 else:
                     above[len(cells)] = text
-                cells += [text, *[""] * (min(span, 64) - 1)]
+                cells += [text, *[LEFT] * (min(span, _MOST_COLUMNS) - 1)]
             result += [cells, *nested]
         return result
 
-    def _cell(self, cell: Any, nested: list[list[str]]) -> str:
+    def _cell(self, cell: Any, nested: list[str]) -> str:
         texts = []
         for child in cell:
             if local_name(child) == "tbl":
-                nested += self._rows(child)
+                nested.append(self._table_text(child))
             else:
                 texts += [text for _, text, _ in self._pieces([child])]
         return " ".join(texts)
 
 
 def _children(parent: Any, name: str) -> Iterator[Any]:
-    """Children of that name, content controls and insertions looked through."""
+    """Children of that name, content controls and insertions looked through, deleted rows left out."""
     for child in parent:
         if local_name(child) == name:
-            yield child
+            if name != "tr" or child.find(f"{w('trPr')}/{w('del')}") is None:
+                yield child
         elif local_name(child) in ("sdt", "sdtContent", "ins", "customXml"):
             yield from _children(child, name)
 
 
 def _cells(row: Any) -> list[Any]:
     return list(_children(row, "tc"))
+
+
+def _is_marked(row: Any) -> bool:
+    """Whether the file says that the row is repeated as header on each page."""
+    mark = row.find(f"{w('trPr')}/{w('tblHeader')}")
+    return mark is not None and is_on(mark)
+
+
+def _all_bold(row: Any) -> bool:
+    """Whether every run with text is bold by its own properties."""
+    runs = [run for run in row.iter(w("r")) if any((t.text or "").strip() for t in run.findall(w("t")))]
+    marks = [run.find(f"{w('rPr')}/{w('b')}") for run in runs]
+    return bool(marks) and all(mark is not None and is_on(mark) for mark in marks)
 
 
 def _number(element: Any, default: int) -> int:

@@ -43,7 +43,7 @@ class Styles:
         outline = paragraph.find(f"{w('pPr')}/{w('outlineLvl')}")
         if outline is not None:
             return _outline_level(outline)
-        for style in self._chain(self.style_id(paragraph)):
+        for style in self.chain(self.style_id(paragraph)):
             name = _name(style)
             if match := _HEADING.fullmatch(name):
                 return max(1, int(match[1]))
@@ -58,19 +58,28 @@ class Styles:
         if numbering is not None:
             # Number 0 takes a paragraph out of its style's list.
             return bool(numbering.get(w("val")) != "0")
-        for style in self._chain(self.style_id(paragraph)):
+        for style in self.chain(self.style_id(paragraph)):
             if style.find(f"{w('pPr')}/{w('numPr')}") is not None or _LIST.match(_name(style)):
                 return True
         return False
 
     def is_hidden(self, style_id: str | None) -> bool:
-        for style in self._chain(style_id):
+        for style in self.chain(style_id):
             vanish = style.find(f"{w('rPr')}/{w('vanish')}")
             if vanish is not None:
                 return is_on(vanish)
         return False
 
-    def _chain(self, style_id: str | None) -> Iterator[Any]:
+    def sets_first_row_apart(self, table_style: str | None) -> bool:
+        """Whether a table style makes the first row bold or gives it a colour of its own."""
+        for style in self.chain(table_style):
+            for part in style.findall(w("tblStylePr")):
+                if part.get(w("type")) == "firstRow":
+                    bold, shade = part.find(f"{w('rPr')}/{w('b')}"), part.find(f"{w('tcPr')}/{w('shd')}")
+                    return shade is not None or (bold is not None and is_on(bold))
+        return False
+
+    def chain(self, style_id: str | None) -> Iterator[Any]:
         """The style and those that it is based on; a file may make a circle of them."""
         seen: set[str] = set()
         while style_id is not None and style_id in self._styles and style_id not in seen:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipelines.parsing.assembly import clean
+from pipelines.parsing.docx_math import math_text
 from pipelines.parsing.docx_styles import Styles, is_on, local_name, w
 
 _SKIPPED = {"del", "moveFrom", "delText", "instrText", "rPr", "pPr", "txbxContent", "Fallback", "commentReference"}
@@ -38,6 +39,10 @@ class TextReader:
                 yield child.text or ""
             elif name in _BREAKS:
                 yield _BREAKS[name]
+            elif name == "oMath":
+                yield math_text(child)
+            elif name == "checkBox":
+                yield _legacy_box(child)
             elif name == "sym":
                 yield _SYMBOLS.get(child.get(w("char"), "").upper(), "")
             elif name == "r" and self._is_hidden(child):
@@ -56,3 +61,11 @@ class TextReader:
                 return True
         paragraph = next(run.iterancestors(w("p")), None)
         return paragraph is not None and self._styles.is_hidden(self._styles.style_id(paragraph))
+
+
+def _legacy_box(box: Any) -> str:
+    """A check box of a form from before content controls."""
+    state = box.find(w("checked"))
+    if state is None:
+        state = box.find(w("default"))
+    return "☒ " if state is not None and is_on(state) else "☐ "

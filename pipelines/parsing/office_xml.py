@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
@@ -15,11 +16,44 @@ from defusedxml import DefusedXmlException
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile
 from pipelines.parsing.archive_guard import check_archive
 
+# ISO 29500 Strict has namespaces of its own for the same elements; the libraries know the transitional ones.
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_TRANSITIONAL = (
+    (b"http://purl.oclc.org/ooxml/officeDocument/math", b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
+    (
+        b"http://purl.oclc.org/ooxml/officeDocument/relationships",
+        b"http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    ),
+    (
+        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    ),
+    (
+        b"http://purl.oclc.org/ooxml/presentationml/main",
+        b"http://schemas.openxmlformats.org/presentationml/2006/main",
+    ),
+    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
+)
+# A template, a slide show and a file with macros hold the same parts as a document, under another name.
+_MAIN_TYPES = (
+    (b"wordprocessingml.template.main+xml", b"wordprocessingml.document.main+xml"),
+    (b"presentationml.slideshow.main+xml", b"presentationml.presentation.main+xml"),
+    (b"presentationml.template.main+xml", b"presentationml.presentation.main+xml"),
+)
+
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def check_office_file(path: Path, file_name: str) -> None:
+def check_office_file(
+    path: Path,
+    file_name: str,
+    parts: tuple[str, ...] | None = None,
+    more: Callable[[zipfile.ZipFile, str], None] | None = None,
+) -> None:
     """Check the container, then that no XML part declares a document type (hence no entities, inside or outside).
+
+    parts: the XML parts that are going to be read; None checks all. more: what else is to be asked of the container
+    before its parts are looked at.
 
     Raises EmptyFile, EncryptedFile (a password, or the old binary format), ResourceLimit (a ZIP bomb), DamagedFile.
     """
@@ -31,11 +65,39 @@ def check_office_file(path: Path, file_name: str) -> None:
         raise EncryptedFile(f"{file_name} is protected by a password, or is of the old binary format.")
     check_archive(path, file_name)
     with zipfile.ZipFile(path) as archive:
+        if more is not None:
+            more(archive, file_name)
         for entry in archive.infolist():
             if entry.flag_bits & 0x1:
                 raise EncryptedFile(f"{file_name} is a ZIP archive that is protected by a password.")
-            if entry.filename.endswith((".xml", ".rels")):
+            if entry.filename in parts if parts is not None else entry.filename.endswith((".xml", ".rels")):
                 _check_xml(_read(archive, entry, file_name), entry.filename, file_name)
+
+
+def transitional(path: Path) -> io.BytesIO | str:
+    """The file as the libraries take it: a copy where namespaces or types have to be changed, else its own path."""
+    with zipfile.ZipFile(path) as archive:
+        strict = _STRICT in archive.read("_rels/.rels")
+        types = archive.read("[Content_Types].xml")
+        if not strict and not any(other in types for other, _ in _MAIN_TYPES):
+            return str(path)
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as target:
+            for entry in archive.infolist():
+                data = archive.read(entry)
+                if entry.filename == "[Content_Types].xml":
+                    data = _replaced(data, _MAIN_TYPES)
+                if entry.filename.endswith((".xml", ".rels")):
+                    data = _replaced(data, _TRANSITIONAL)
+                target.writestr(entry.filename, data)
+    copy.seek(0)
+    return copy
+
+
+def _replaced(data: bytes, pairs: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    for old, new in pairs:
+        data = data.replace(old, new)
+    return data
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, file_name: str) -> bytes:

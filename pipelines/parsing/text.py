@@ -40,7 +40,7 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     if not text.strip():
         raise NoContent(f"{file_name} holds nothing but white space.", fix="Upload a file that has text.")
     markdown = PurePosixPath(file_name).suffix.lower() in (".md", ".markdown")
-    elements = list(_elements(text, markdown=markdown))
+    elements = list(text_elements(text, markdown=markdown))
     title = next((text[e.start : e.end] for e in elements if e.kind == "title" and e.level == 1), None)
     return ParsedDocument(text, elements, PARSER, title=title, warnings=warnings)
 
@@ -61,7 +61,7 @@ def _decode(data: bytes, file_name: str) -> tuple[str, list[FileWarning]]:
     return clean(decoded), warnings
 
 
-def _elements(text: str, *, markdown: bool) -> Iterator[Element]:
+def text_elements(text: str, *, markdown: bool) -> Iterator[Element]:
     lines = _lines(text)
     i = 0
     while i < len(lines):

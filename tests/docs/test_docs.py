@@ -19,7 +19,7 @@ from fastapi.testclient import TestClient
 from markdown_pages import ROOT, anchors, code, links, pages, read, rows, sections
 from settings_page import PAGE, PREFIX, names, replaced, settings
 
-from foundation import media_type
+from foundation import media_kinds
 from foundation.errors import AsklineError, ProcessingFailed
 from foundation.registry.tables import metadata
 from foundation.types import Stage
@@ -258,7 +258,7 @@ def _makes_warning(function: ast.expr) -> bool:
 def test_the_operating_page_has_every_extension_that_is_read() -> None:
     cells = [row[0] for row in rows(sections(read("docs/operating.md"), 2)["Supported files"])]
     documented = set(re.findall(r"\.([a-z]+)", " ".join(cells)))
-    assert documented == set(media_type._BY_EXTENSION)
+    assert documented == set(media_kinds.BY_EXTENSION)
 
 
 def test_the_architecture_has_every_table_of_the_registry_and_every_stage() -> None:

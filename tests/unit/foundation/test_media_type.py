@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import io
 import os
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -19,6 +21,24 @@ def office(*names: str) -> bytes:
     return buffer.getvalue()
 
 
+def packed(name: str, content: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def tar(kind: int) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=kind) as archive:
+        entry = tarfile.TarInfo("notes.txt")
+        entry.size = 5
+        archive.addfile(entry, io.BytesIO(b"words"))
+    return buffer.getvalue()
+
+
+CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+MAIL = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: Lunch\r\n\r\nNoon?\r\n"
 TABLE = b"id,name,age\n1,Ann,3\n2,Bob,5\n3,Cyd,9\n"
 LETTER = (
     b"Dear John,\nThank you for coming, it was good to see you again.\n"
@@ -44,6 +64,30 @@ WINDOWS_PROGRAM = b"MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff" + bytes(200)
         ("letter.csv", LETTER, "text", "text/plain"),
         ("utf16.csv", TABLE.decode().encode("utf-16-le"), "csv", "text/csv"),
         ("nul.csv", b"a,b,c\n\0,2,3\n", "csv", "text/csv"),
+        ("talk.pptx", office("ppt/presentation.xml"), "pptx", None),
+        ("show.ppsx", office("ppt/presentation.xml"), "pptx", None),
+        ("a.odt", packed("mimetype", "application/vnd.oasis.opendocument.text"), "odt", None),
+        ("a.odp", packed("mimetype", "application/vnd.oasis.opendocument.presentation"), "odt", None),
+        ("a.rtf", b"{\\rtf1 x}", "rtf", "application/rtf"),
+        ("letter.doc", b"{\\rtf1 x}", "rtf", "application/rtf"),
+        ("old.doc", CONTAINER + "WordDocument".encode("utf-16-le"), "doc", "application/msword"),
+        ("big.doc", CONTAINER, "doc", "application/msword"),
+        ("old.ppt", CONTAINER + "PowerPoint Document".encode("utf-16-le"), "ppt", None),
+        ("mail.msg", CONTAINER + "__properties_version1.0".encode("utf-16-le"), "msg", None),
+        ("page.html", b"<html><body>x</body></html>", "html", "text/html"),
+        ("page.htm", b"just <b>some</b> words", "html", "text/html"),
+        ("page", b"<?xml version='1.0'?>\n<!-- x -->\n<!DOCTYPE html><html></html>", "html", "text/html"),
+        ("page.html", "<html>x</html>".encode("utf-16"), "html", "text/html"),
+        ("page.txt", b"<html><body>x</body></html>", "text", "text/plain"),
+        ("mail.eml", MAIL, "eml", "message/rfc822"),
+        ("mail", MAIL, "eml", "message/rfc822"),
+        ("mail.txt", MAIL, "text", "text/plain"),
+        ("a.zip", packed("word/readme.txt", "not a Word document"), "archive", "application/zip"),
+        ("a.zip", packed("report.docx", "x"), "archive", "application/zip"),
+        ("a.tar", tar(tarfile.USTAR_FORMAT), "archive", "application/x-tar"),
+        ("a.tar.gz", gzip.compress(tar(tarfile.GNU_FORMAT)), "archive", "application/gzip"),
+        ("a.tgz", gzip.compress(tar(tarfile.PAX_FORMAT)), "archive", "application/gzip"),
+        ("notes.csv.gz", gzip.compress(TABLE), "archive", "application/gzip"),
     ],
 )
 def test_content_decides_and_the_name_only_between_kinds_of_text(
@@ -61,6 +105,8 @@ def test_content_decides_and_the_name_only_between_kinds_of_text(
         ("report.docx", b"%PDF-1.7\n", r"the name says Word document \(\.docx\), the content is PDF"),
         ("report.pdf", LETTER, r"the content is plain text"),
         ("data.csv", office("xl/workbook.xml"), r"the content is Excel workbook"),
+        ("page.csv", b"<!DOCTYPE html><html></html>", r"the content is HTML"),
+        ("a.docx", packed("notes.txt", "x"), r"the content is ZIP archive"),
         ("setup.exe", LETTER, r"the content is plain text"),
     ],
 )
@@ -76,12 +122,11 @@ def test_an_extension_that_contradicts_the_content_is_refused_with_both_named(
     [
         ("scan.png", b"\x89PNG\r\n\x1a\n" + bytes(50), "text recognition"),
         ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "XLSX or CSV"),
-        ("talk.pptx", office("ppt/presentation.xml"), "as PDF"),
         ("macro.docx", office("word/document.xml", "word/vbaProject.bin"), "Macros"),
-        ("page.html", b"<html><body>x</body></html>", "PDF"),
-        ("page.csv", b"<!DOCTYPE html><html></html>", "PDF"),
-        ("a.zip", office("readme"), "Unpack"),
-        ("a.rtf", b"{\\rtf1 x}", "DOCX"),
+        ("book.epub", packed("mimetype", "application/epub+zip"), "PDF"),
+        ("notes.pages", packed("Index/Document.iwa", "x"), "DOCX"),
+        ("tool.jar", packed("META-INF/MANIFEST.MF", "x"), "Convert"),
+        ("a.7z", b"7z\xbc\xaf\x27\x1c" + bytes(60), "Unpack"),
         ("a.bin", os.urandom(4000), "Convert"),
     ],
 )
