@@ -56,7 +56,11 @@ def _problem(response: httpx.Response) -> AsklineError:
         body = response.json()
         error = AsklineError(body["detail"], fix=body["fix"], code=body["code"])
     except (ValueError, KeyError, TypeError):
-        error = AsklineError(f"HTTP {response.status_code}", code="http_error")
+        error = AsklineError(
+            f"{response.url} answered {response.status_code} without a problem that says why.",
+            fix="Check that Askline, and nothing else, answers at this address (--url, ASKLINE_URL).",
+            code="http_error",
+        )
     error.status = response.status_code
     return error
 

@@ -64,6 +64,18 @@ class Child:
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    def listens_on(self, port: int) -> bool:
+        """Whether this program itself, or a child of it, listens on the port: an answer from there is then its own."""
+        if self.process is None:
+            return False
+        try:
+            top = psutil.Process(self.process.pid)
+            family = [top, *top.children(recursive=True)]
+            sockets = [socket for process in family for socket in process.net_connections("tcp")]
+        except psutil.NoSuchProcess:
+            return False
+        return any(s.status == psutil.CONN_LISTEN and s.laddr.port == port for s in sockets)
+
     @property
     def restarts_too_often(self) -> bool:
         """Ten starts within two minutes: something is wrong that a start does not mend."""

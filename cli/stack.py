@@ -7,13 +7,15 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
+import psutil
 import yaml
+from filelock import FileLock, Timeout
 
 from cli.processes import Child, free_port, stop_all
 from foundation.adapters.embedded import postgres
@@ -26,7 +28,9 @@ ROOT = Path(__file__).resolve().parent.parent
 STATE_FILE = "up.json"
 CODE_LOCATIONS = {"askline": "pipelines.definitions", "transform": "pipelines.transform.definitions"}
 """As in workspace.yaml, which plain `dagster dev` reads."""
+_SERVICE, _WEBSERVER = "query service", "Dagster webserver"
 _START_TIMEOUT_S = 120
+_PORT_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,16 @@ class Addresses:
     pid: int
     service_url: str
     dagster_url: str
+    started: float = 0.0
+    """When process `pid` began, in seconds since 1970: a later process may get the same number."""
+
+
+class _PortLost(Exception):
+    """Another program took the port between our look at it and our child's."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(f"port {port} was taken by another program")
+        self.port = port
 
 
 def running(settings: Settings) -> Addresses | None:
@@ -41,12 +55,10 @@ def running(settings: Settings) -> Addresses | None:
     path = settings.folder / STATE_FILE
     try:
         found = Addresses(**json.loads(path.read_text()))
-        os.kill(found.pid, 0)
-    except (FileNotFoundError, ProcessLookupError, ValueError, TypeError):
+        process = psutil.Process(found.pid)
+    except (FileNotFoundError, NotADirectoryError, psutil.NoSuchProcess, ValueError, TypeError):
         return None
-    except PermissionError:
-        pass  # it runs, as somebody else
-    return found
+    return found if abs(process.create_time() - found.started) < 1 else None
 
 
 class Stack:
@@ -58,36 +70,41 @@ class Stack:
         self.folder = settings.folder
         self.children: list[Child] = []
         self.addresses: Addresses | None = None
+        self._ports: dict[str, tuple[str, int]] = {}
+        # Held while the stack lives. The kernel frees it with the process, whatever ended that.
+        self._lock = FileLock(self.folder / "up.lock", thread_local=False)
 
     def start(self) -> Addresses:
-        """All programs up and answering. ConfigurationError when a stack runs here already; Unavailable with a log."""
+        """All programs up and answering.
+
+        ConfigurationError when a stack runs here already or the folder cannot be written; Unavailable with a log.
+        """
         other = running(self.settings)
         if other is not None:
             raise ConfigurationError(
                 f"Askline runs already over {self.folder}: {other.service_url}",
                 fix=f"Use it, or stop process {other.pid} first.",
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._take_folder()
         self._start_postgres()
-        service, dagster = self.settings.service, self.settings.dagster
-        service_port = free_port(service.host, service.port)
-        dagster_port = free_port(dagster.host, dagster.port, (service_port,))
-        self.addresses = Addresses(
-            os.getpid(), f"http://{_dialled(service.host)}:{service_port}", f"http://{dagster.host}:{dagster_port}"
-        )
-        for name, wanted, got in (
-            ("query service", service.port, service_port),
-            ("Dagster", dagster.port, dagster_port),
-        ):
-            if wanted != got:
-                self.tell(f"port {wanted} is taken: the {name} listens on {got}")
-        self._prepare_dagster()
-        self._make_children(service_port, dagster_port)
-        for child in self.children:
-            child.start()
-        (self.folder / STATE_FILE).write_text(json.dumps(asdict(self.addresses)))
-        self._wait_until_ready()
-        return self.addresses
+        lost: list[int] = []
+        while True:
+            self.addresses = self._choose_ports(lost)
+            self._prepare_dagster()
+            self._make_children()
+            for child in self.children:
+                child.start()
+            (self.folder / STATE_FILE).write_text(json.dumps(asdict(self.addresses)))
+            try:
+                self._wait_until_ready()
+            except _PortLost as error:
+                lost.append(error.port)
+                stop_all(self.children)
+                if len(lost) == _PORT_ATTEMPTS:
+                    raise Unavailable(f"No port could be kept: {error}.", fix="Set ASKLINE_SERVICE__PORT.") from error
+                self.tell(f"{error}: the next free one is tried")
+            else:
+                return self.addresses
 
     def watch_once(self) -> None:
         """Start again what has died, Postgres too. Unavailable when something dies over and over."""
@@ -97,18 +114,61 @@ class Stack:
         for child in self.children:
             if child.alive:
                 continue
+            if child.name in self._ports and self._lost_port(child) is not None:
+                raise Unavailable(
+                    f"{child.name} has stopped and cannot start again: port {self._ports[child.name][1]} is taken now.",
+                    fix="End the program that took it, or start Askline again: it takes the next free port.",
+                )
             if child.restarts_too_often:
                 raise Unavailable(f"{child.name} dies again and again.\n{child.log_tail()}", fix=f"Read {child.log}.")
             self.tell(f"{child.name} has stopped: starting it again")
             child.start()
 
     def stop(self) -> None:
-        """Stop everything that was started, in order; what a killed program left behind too."""
+        """Stop all that was started, in order, and what a killed program left behind; nothing of another stack."""
+        if not self._lock.is_locked:
+            return
         stop_all(self.children)
         if self.settings.database.url is None:
             postgres.stop(postgres_folder(self.settings))
         with suppress(FileNotFoundError):
             (self.folder / STATE_FILE).unlink()
+        self._lock.release()
+
+    def _take_folder(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise ConfigurationError(
+                f"Another `askline up` is starting or stopping over {self.folder}.", fix="Wait for it, or stop it."
+            ) from error
+        except OSError as error:
+            raise ConfigurationError(
+                f"ASKLINE_DATA_DIR: {self.folder} cannot be written: {error.strerror}.",
+                fix="Name a folder that you may write, or correct its permissions.",
+            ) from error
+
+    def _choose_ports(self, lost: Sequence[int]) -> Addresses:
+        """The wanted ports or the next free ones. They may be lost again before a child takes them: see _lost_port."""
+        service, dagster = self.settings.service, self.settings.dagster
+        service_port = free_port(service.host, service.port, lost)
+        dagster_port = free_port(dagster.host, dagster.port, (*lost, service_port))
+        self._ports = {_SERVICE: (service.host, service_port), _WEBSERVER: (dagster.host, dagster_port)}
+        for name, wanted, got in ((_SERVICE, service.port, service_port), (_WEBSERVER, dagster.port, dagster_port)):
+            if wanted != got:
+                self.tell(f"port {wanted} is taken: the {name} listens on {got}")
+        return Addresses(
+            os.getpid(),
+            f"http://{_dialled(service.host)}:{service_port}",
+            f"http://{dagster.host}:{dagster_port}",
+            psutil.Process().create_time(),
+        )
+
+    def _lost_port(self, child: Child) -> int | None:
+        """The port of a child that has died, where another program has it now."""
+        host, port = self._ports[child.name]
+        return None if free_port(host, port) == port else port
 
     def _start_postgres(self) -> None:
         url = registry_url(self.settings, start=True)
@@ -133,8 +193,9 @@ class Stack:
         path = self.folder / "dagster" / f"{location}.sock"
         return path if len(str(path)) < 100 else Path(tempfile.gettempdir()) / f"{location}-{os.getpid()}.sock"
 
-    def _make_children(self, service_port: int, dagster_port: int) -> None:
+    def _make_children(self) -> None:
         assert self.addresses is not None
+        service_port, dagster_port = self._ports[_SERVICE][1], self._ports[_WEBSERVER][1]
         env = {
             **os.environ,
             "ASKLINE_DATA_DIR": str(self.folder),
@@ -156,9 +217,9 @@ class Stack:
                                         "-m", module, "--location-name", name]
                 for name, module in CODE_LOCATIONS.items()
             },
-            "query service": [python, "-m", "query_service.app"],
+            _SERVICE: [python, "-m", "query_service.app"],
             "Dagster daemon": [python, "-m", "dagster._daemon", "run", "-w", workspace],
-            "Dagster webserver": [python, "-m", "dagster_webserver", "-h", self.settings.dagster.host, "-p",
+            _WEBSERVER: [python, "-m", "dagster_webserver", "-h", self.settings.dagster.host, "-p",
                                   str(dagster_port), "-w", workspace],
         }  # fmt: skip
         logs = self.folder / "logs"
@@ -170,16 +231,21 @@ class Stack:
     def _wait_until_ready(self) -> None:
         assert self.addresses is not None
         probes = {
-            "query service": f"{self.addresses.service_url}/health/ready",
-            "Dagster": f"{self.addresses.dagster_url}/graphql",
+            _SERVICE: f"{self.addresses.service_url}/health/ready",
+            _WEBSERVER: f"{self.addresses.dagster_url}/graphql",
         }
+        by_name = {child.name: child for child in self.children}
         deadline = time.monotonic() + _START_TIMEOUT_S
         while probes:
             for child in self.children:
-                if not child.alive:
-                    raise Unavailable(f"{child.name} did not start.\n{child.log_tail()}", fix=f"Read {child.log}.")
+                if child.alive:
+                    continue
+                if child.name in self._ports and (port := self._lost_port(child)) is not None:
+                    raise _PortLost(port)
+                raise Unavailable(f"{child.name} did not start.\n{child.log_tail()}", fix=f"Read {child.log}.")
             for name, url in list(probes.items()):
-                if _answers(url):
+                # Another stack may answer there: only what our own child says counts.
+                if by_name[name].listens_on(self._ports[name][1]) and _answers(url):
                     self.tell(f"{name} is up")
                     del probes[name]
             if time.monotonic() > deadline:

@@ -19,7 +19,10 @@ class Domain:
     def file(self, name: str) -> Path:
         path = self.folder / name
         if not path.is_file():
-            raise ConfigurationError(f"The domain {self.name} lacks {name} (looked in {self.folder}).")
+            raise ConfigurationError(
+                f"ASKLINE_DOMAIN={self.name}: the domain lacks {name} (looked in {self.folder}).",
+                fix=f"Add {name} as domains/healthcare has it, or name another domain by ASKLINE_DOMAIN.",
+            )
         return path
 
 

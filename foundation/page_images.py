@@ -23,14 +23,14 @@ _PADDING = 1.0
 _LOCK = threading.Lock()
 
 
-def render_page(path: Path, page: int, boxes: Sequence[Box], scale: float = 1.5) -> bytes:
+def render_page(path: Path, page: int, boxes: Sequence[Box], scale: float = 1.5, *, name: str = "The file") -> bytes:
     """PNG of a page (from 1) at `scale` pixels a point, `boxes` lit in translucent yellow.
 
     Boxes are in points from the displayed page's top left (foundation.types.Box). Raises NotFound for a page that the
-    file does not have, EncryptedFile or DamagedFile for a file that does not open.
+    file does not have, EncryptedFile or DamagedFile for a file that does not open; both call it `name`.
     """
     with _LOCK:
-        image, drawn_scale = _draw(path, page, scale)
+        image, drawn_scale = _draw(path, page, scale, name)
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(overlay)
     for x0, y0, x1, y1 in boxes:
@@ -41,21 +41,24 @@ def render_page(path: Path, page: int, boxes: Sequence[Box], scale: float = 1.5)
     return buffer.getvalue()
 
 
-def _draw(path: Path, page: int, scale: float) -> tuple[Image.Image, float]:
+def _draw(path: Path, page: int, scale: float, name: str) -> tuple[Image.Image, float]:
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
-            raise EncryptedFile("The file opens only with a password.") from error
-        raise DamagedFile("The file is not a readable PDF.") from error
+            raise EncryptedFile(f"{name} opens only with a password.") from error
+        raise DamagedFile(f"{name} is not a readable PDF.") from error
     with document:
         if not 1 <= page <= len(document):
-            raise NotFound(f"There is no page {page}; the document has {len(document)}.", fix="Ask for another page.")
+            raise NotFound(
+                f"number: {name} has no page {page}; it has {len(document)}.",
+                fix="Ask for one of these; they count from 1.",
+            )
         document.init_forms()
         try:
             sheet = document[page - 1]
         except pypdfium2.PdfiumError as error:
-            raise DamagedFile(f"Page {page} cannot be read.") from error
+            raise DamagedFile(f"{name}: page {page} cannot be read.") from error
         width, height = sheet.get_size()
         scale = min(scale, (_MOST_PIXELS / max(1.0, width * height)) ** 0.5)
         return sheet.render(scale=scale, may_draw_forms=True).to_pil().convert("RGBA"), scale

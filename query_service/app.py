@@ -37,6 +37,7 @@ from query_service.api import (
     versions,
 )
 from query_service.api.clean_input import refuse_unstorable
+from query_service.api.clean_input import refuse_unstorable
 from query_service.limits import BodyLimit
 from query_service.origin import OwnOrigin
 from query_service.question_graph import build_graph

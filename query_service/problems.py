@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,11 +14,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from foundation.errors import AsklineError, SqlRefused, Unauthenticated
+from foundation.errors import AsklineError, InvalidInput, SqlRefused, Unauthenticated
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_LONGEST = 1_000
+_MOST_FIELDS = 20
 
 
 def problem_body(error: AsklineError) -> dict[str, Any]:
@@ -25,7 +29,7 @@ def problem_body(error: AsklineError) -> dict[str, Any]:
         "title": error.code.replace("_", " "),
         "status": error.status,
         "code": error.code,
-        "detail": error.message,
+        "detail": _clipped(error.message),
         "fix": error.fix,
     }
     if isinstance(error, SqlRefused):
@@ -33,11 +37,25 @@ def problem_body(error: AsklineError) -> dict[str, Any]:
     return body
 
 
+class ProblemResponse(JSONResponse):
+    """In ASCII: what was wrong may be quoted, and half of a surrogate pair has no other encoding."""
+
+    media_type = MEDIA_TYPE
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
 def problem(error: AsklineError) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else None
     if error.transient:
         headers = {"Retry-After": "2"}
-    return JSONResponse(problem_body(error), error.status, headers=headers, media_type=MEDIA_TYPE)
+    return ProblemResponse(problem_body(error), error.status, headers=headers)
+
+
+def _clipped(text: str) -> str:
+    """An error quotes what was sent; it does not send all of it back."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text):,} characters)"
 
 
 def log_unexpected(where: str, error: Exception) -> None:
@@ -58,37 +76,34 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         fields = [
-            {"field": ".".join(str(part) for part in item["loc"][1:]) or str(item["loc"][0]), "message": item["msg"]}
-            for item in error.errors()
+            {"field": _field(item["loc"]), "message": _clipped(item["msg"])} for item in error.errors()[:_MOST_FIELDS]
         ]
-        body = {
-            "type": "https://askline.dev/problems/invalid_input",
-            "title": "invalid input",
-            "status": 400,
-            "code": "invalid_input",
-            "detail": "; ".join(f"{f['field']}: {f['message']}" for f in fields),
-            "fix": "Correct the named field and send the request again.",
-            "fields": fields,
-        }
-        return JSONResponse(body, 400, media_type=MEDIA_TYPE)
+        said = "; ".join(f"{f['field']}: {f['message']}" for f in fields)
+        return ProblemResponse({**problem_body(InvalidInput(said)), "fields": fields}, InvalidInput.status)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
-        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        # 400 is what FastAPI makes of a body that cannot be taken apart: too deep, or no form.
+        code = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
         body = {
             "type": f"https://askline.dev/problems/{code}",
             "title": code.replace("_", " "),
             "status": error.status_code,
             "code": code,
-            "detail": str(error.detail),
-            "fix": "GET /docs lists what there is.",
+            "detail": _clipped(str(error.detail)),
+            "fix": "GET /docs lists what there is and what it takes.",
         }
-        return JSONResponse(body, error.status_code, headers=error.headers, media_type=MEDIA_TYPE)
+        return ProblemResponse(body, error.status_code, headers=error.headers)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:
         log_unexpected(f"{request.method} {request.url.path}", error)
         return problem(AsklineError("Something went wrong inside Askline."))
+
+
+def _field(where: Sequence[str | int]) -> str:
+    """`filters.document_ids.0` of (body, filters, document_ids, 0); a body that is no object is named as such."""
+    return ".".join(str(part) for part in where[1:])[:_LONGEST] or str(where[0])
 
 
 class Problem(BaseModel):

@@ -116,7 +116,9 @@ def get_answer(connection: Connection, principal: Principal, answer_id: str) -> 
         .one_or_none()
     )
     if row is None:
-        raise NotFound(f"There is no answer {answer_id}.")
+        raise NotFound(
+            f"There is no answer {answer_id}.", fix="GET /sessions/{id}/messages holds your answers with their ids."
+        )
     return row
 
 

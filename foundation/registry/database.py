@@ -60,7 +60,10 @@ def reachable() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         raise Unavailable("The registry (Postgres) does not answer.") from error
     except DataError as error:
-        raise InvalidInput("A value holds a character that cannot be stored, such as NUL.") from error
+        raise InvalidInput(
+            "A value of the request cannot be stored: it is too large, or holds a character such as NUL.",
+            fix="Send smaller numbers and plain text.",
+        ) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("The connection to the registry (Postgres) broke.") from error

@@ -77,7 +77,7 @@ def get_erasure(connection: Connection, principal: Principal, erasure_id: str) -
         .one_or_none()
     )
     if row is None:
-        raise NotFound(f"There is no erasure {erasure_id}.")
+        raise NotFound(f"There is no erasure {erasure_id}.", fix="DELETE /documents/{id} gives the id of an erasure.")
     return row
 
 

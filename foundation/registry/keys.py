@@ -75,7 +75,7 @@ def revoke_key(connection: Connection, key_id: str) -> None:
         .values(revoked_at=func.clock_timestamp())
     )
     if done.rowcount == 0:
-        raise NotFound(f"There is no key {key_id} to revoke.")
+        raise NotFound(f"There is no key {key_id} to revoke.", fix="GET /keys lists the keys with their ids.")
 
 
 def _hash(key: str) -> str:

@@ -130,7 +130,9 @@ def _results(build: DbtCliInvocation, target: Path) -> Mapping[str, Any]:
     """dbt's run_results.json; its own error when it ended before there was one."""
     path = target / RUN_RESULTS
     if not path.is_file():
-        raise build.get_error() or StageFailed("dbt ended without a result.")
+        raise build.get_error() or StageFailed(
+            "dbt ended without a result.", fix="Read the run's log, then launch the job `transform` again."
+        )
     results: Mapping[str, Any] = json.loads(path.read_bytes())
     return results
 

@@ -80,7 +80,10 @@ def _verify(stores: Stores, version: ClaimedVersion) -> Counts:
             f"{version.file_name}: its bytes are not in the landing bucket any more.", fix="Upload the file again."
         ) from error
     if sha256 != version.version_id:
-        raise DamagedFile(f"{version.file_name}: the stored bytes have changed since they arrived.")
+        raise DamagedFile(
+            f"{version.file_name}: the stored bytes have changed since they arrived.",
+            fix="Upload the file again, and let nothing else write into the landing folder's .versions.",
+        )
     if media_type.kind is None:
         raise UnsupportedFile(f"{version.file_name} is {media_type.label}.", fix=media_type.fix)
     return {"bytes": version.size_bytes}

@@ -10,6 +10,8 @@ from foundation.errors import DamagedFile, ResourceLimit
 _HARMLESS = 4 << 20
 """Bytes; below it no ratio is looked at, since a small sheet of equal rows packs very well."""
 
+_FIX = "Upload the content as CSV, TXT or PDF, or split the file. No setting raises this limit: it stops ZIP bombs."
+
 
 def check_archive(path: Path, file_name: str, *, max_ratio: int = 100, max_bytes: int = 1_000_000_000) -> None:
     """Compare the sizes of the central directory with `max_bytes` unpacked and with `max_ratio` times the file's size.
@@ -24,8 +26,9 @@ def check_archive(path: Path, file_name: str, *, max_ratio: int = 100, max_bytes
         raise DamagedFile(f"{file_name} is cut off or damaged: {error}") from error
     packed = path.stat().st_size
     if unpacked > max_bytes:
-        raise ResourceLimit(f"{file_name} unpacks to {unpacked:,} bytes; at most {max_bytes:,} are allowed")
+        raise ResourceLimit(f"{file_name} unpacks to {unpacked:,} bytes; at most {max_bytes:,} are allowed", fix=_FIX)
     if unpacked > _HARMLESS and unpacked > max_ratio * packed:
         raise ResourceLimit(
-            f"{file_name} unpacks to {unpacked // packed:,} times its size; at most {max_ratio} times is allowed"
+            f"{file_name} unpacks to {unpacked // packed:,} times its size; at most {max_ratio} times is allowed",
+            fix=_FIX,
         )

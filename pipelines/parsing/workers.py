@@ -152,7 +152,8 @@ def _unpack(future: ProcessFuture[bytes], name: str, limits: _Limits) -> Any:
         cause = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {-number}"
         raise DamagedFile(
             f"{name}: the parser process died while reading it ({cause}): the file is damaged, or needs more memory "
-            f"than {limits.memory_mb} MB (ASKLINE_PARSING__MEMORY_MB)."
+            f"than {limits.memory_mb} MB.",
+            fix="Open and save the file again with its own program, split it, or raise ASKLINE_PARSING__MEMORY_MB.",
         ) from error
     if ok:
         return value
@@ -160,7 +161,13 @@ def _unpack(future: ProcessFuture[bytes], name: str, limits: _Limits) -> Any:
 
 
 def _too_slow(name: str, limits: _Limits) -> ResourceLimit:
-    return ResourceLimit(f"{name} takes longer than {limits.timeout_s:g} s to read (ASKLINE_PARSING__TIMEOUT_S).")
+    return ResourceLimit(
+        f"{name} takes longer than {limits.timeout_s:g} s to read.", fix=_split_or_raise("ASKLINE_PARSING__TIMEOUT_S")
+    )
+
+
+def _split_or_raise(setting: str) -> str:
+    return f"Split the file, or raise {setting}, and upload it again."
 
 
 def _file_name(args: tuple[Any, ...]) -> str:
@@ -210,7 +217,8 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], limits: _Limits) -
         result = function(*args)
         if isinstance(result, ParsedDocument) and len(result.text) > limits.max_text_mb * _MB:
             raise ResourceLimit(
-                f"{name} gives more than {limits.max_text_mb} MB of text (ASKLINE_PARSING__MAX_TEXT_MB)."
+                f"{name} gives more than {limits.max_text_mb} MB of text.",
+                fix=_split_or_raise("ASKLINE_PARSING__MAX_TEXT_MB"),
             )
         return pickle.dumps((True, result), protocol=5)
     except AsklineError as error:
@@ -221,10 +229,15 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], limits: _Limits) -
 
 def _failure(error: Exception, name: str, limits: _Limits) -> ProcessingFailed:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        return ResourceLimit(f"{name} needs more than {limits.memory_mb} MB of memory (ASKLINE_PARSING__MEMORY_MB).")
+        return ResourceLimit(
+            f"{name} needs more than {limits.memory_mb} MB of memory.",
+            fix=_split_or_raise("ASKLINE_PARSING__MEMORY_MB"),
+        )
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
-        limit = f"{limits.max_output_mb} MB (ASKLINE_PARSING__MAX_OUTPUT_MB)"
-        return ResourceLimit(f"{name} gives an output file of more than {limit}.")
+        return ResourceLimit(
+            f"{name} gives an output file of more than {limits.max_output_mb} MB.",
+            fix=_split_or_raise("ASKLINE_PARSING__MAX_OUTPUT_MB"),
+        )
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
     return DamagedFile(f"{name} cannot be read: {type(error).__name__} in {where}.")

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
-from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, Field
-from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from foundation.errors import AsklineError, InvalidInput
+from foundation.errors import InvalidInput, OutOfRange
 from foundation.registry.conversations import get_answer, save_feedback
 from foundation.registry.database import reachable, transaction
 from foundation.types import Principal
 from query_service.answer import Answer
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep
 from query_service.api.idempotency import OnceDep
+from query_service.api.stream import streamed, streamed_again
 from query_service.guardrails.input_validation import clean_question
-from query_service.problems import log_unexpected, problem_body
 from query_service.prompts.router_prompt import ROUTES
 from query_service.services import Services
 from query_service.state import QuestionState
 
 router = APIRouter(tags=["ask"])
-
-_KEEP_ALIVE_S = 15
 
 
 class AskRequest(BaseModel):
@@ -57,7 +51,10 @@ async def ask(
     state = _state(asked, services, principal)
     graph = request.app.state.graph
     if "text/event-stream" in accept:
-        return EventSourceResponse(_events(graph, state), ping=_KEEP_ALIVE_S)
+        known = await once.begin(asked)  # before the stream begins, so that a refusal has a status of its own
+        if known is None:
+            return streamed(graph, state, once)
+        return streamed_again(state, await run_in_threadpool(_stored, services, principal, known["answer_id"]))
 
     given: dict[str, Answer] = {}
 
@@ -99,44 +96,6 @@ def _state(asked: AskRequest, services: Services, principal: Principal) -> Quest
     )
 
 
-async def _events(graph: Any, state: QuestionState) -> AsyncIterator[ServerSentEvent]:
-    """start, node…, token…, citation…, done; or error. Each with its sequence number; the last is done or error."""
-    number = 0
-
-    def event(kind: str, data: dict[str, Any]) -> ServerSentEvent:
-        nonlocal number
-        number += 1
-        return ServerSentEvent(json.dumps({"sequence": number, **data}), event=kind, id=str(number))
-
-    yield event("start", {"question": state["question"]})
-    answer: Answer | None = None
-    try:
-        with reachable():
-            async for update in graph.astream(state, stream_mode="updates"):
-                for node, added in update.items():
-                    for name, ms in (added or {}).get("timings", []):
-                        yield event("node", {"name": name, "state": "done", "ms": ms})
-                    if added and "answer" in added and node == "closing":
-                        answer = added["answer"]
-    except AsklineError as error:
-        yield event("error", problem_body(error))
-        return
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:  # noqa: BLE001  the stream has begun: its last event must say that it failed
-        log_unexpected("POST /ask, streamed", error)
-        yield event("error", problem_body(AsklineError("Something went wrong inside Askline.")))
-        return
-    if answer is None:
-        yield event("error", problem_body(AsklineError("The question graph ended without an answer.")))
-        return
-    for piece in answer.text.split("\n\n"):
-        yield event("token", {"text": piece + "\n\n"})
-    for citation in answer.citations:
-        yield event("citation", citation.model_dump(mode="json"))
-    yield event("done", {"answer": answer.model_dump(mode="json")})
-
-
 class FeedbackRequest(BaseModel):
     answer_id: str
     rating: Literal["up", "down"]
@@ -145,14 +104,24 @@ class FeedbackRequest(BaseModel):
 
 
 @router.post("/feedback", status_code=201, summary="Say whether an answer, or one claim of it, is good")
-def feedback(given: FeedbackRequest, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, str]:
-    get_answer(connection, principal, given.answer_id)
-    feedback_id = save_feedback(
-        connection,
-        principal,
-        answer_id=given.answer_id,
-        claim=given.claim,
-        rating=given.rating,
-        comment=given.comment,
-    )
-    return {"feedback_id": feedback_id}
+def feedback(
+    given: FeedbackRequest, connection: ConnectionDep, principal: PrincipalDep, once: OnceDep
+) -> dict[str, str]:
+    """One of your own answers, or one statement of it by its place in `claims`."""
+    claims = get_answer(connection, principal, given.answer_id)["body"].get("claims", [])
+    if given.claim is not None and given.claim >= len(claims):
+        raise OutOfRange(f"claim: there is no claim {given.claim}; the answer has {len(claims)}, counted from 0.")
+
+    def act() -> dict[str, str]:
+        feedback_id = save_feedback(
+            connection,
+            principal,
+            answer_id=given.answer_id,
+            claim=given.claim,
+            rating=given.rating,
+            comment=given.comment,
+        )
+        return {"feedback_id": feedback_id}
+
+    saved: dict[str, str] = once.within(connection, given, act)
+    return saved

@@ -35,6 +35,7 @@ from query_service.api.common import (
 )
 from query_service.api.records import full_record, record
 from query_service.api.spans import Span, SpanDep
+from query_service.api.spans import Span, SpanDep
 
 router = APIRouter(tags=["documents"])
 

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Collection
+from typing import Any, Literal
 
 import httpx
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter
+from pydantic import BaseModel
 from sqlalchemy import text
 
-from foundation.errors import AsklineError
+from foundation.errors import AsklineError, Unavailable
 from foundation.registry.database import transaction
-from query_service.api.common import ServicesDep
+from query_service.api.common import KnownDep, ServicesDep
+from query_service.problems import log_unexpected
 from query_service.services import Services
 
 router = APIRouter(prefix="/health", tags=["health"])
 
 
+_ALL = ("registry", "search", "embeddings", "objects", "dagster")
+_NEEDED = _ALL[:3]
+"""What an answer cannot do without."""
+
+
+class Live(BaseModel):
+    status: Literal["ok"]
+
+
+class Health(BaseModel):
+    status: Literal["ok", "degraded"]
+    profile: str | None = None
+    dependencies: dict[str, dict[str, Any]]
+
+
 @router.get("/live", summary="The process lives")
-def live() -> dict[str, str]:
-    return {"status": "ok"}
+def live() -> Live:
+    """Looks at nothing else."""
+    return Live(status="ok")
 
 
 @router.get("/ready", summary="It can answer questions")
-def ready(services: ServicesDep, request: Request) -> JSONResponse:
-    found = _checks(services)
-    needed = [found["registry"], found["search"], found["embeddings"]]
-    ok = all(part["status"] == "ok" for part in needed)
-    return JSONResponse({"status": "ok" if ok else "unavailable"}, 200 if ok else 503)
+def ready(services: ServicesDep) -> Live:
+    """503 while the registry, the search index or the embedding model is not there. Dagster is not needed for that."""
+    down = [name for name, part in _checks(services, _NEEDED).items() if part["status"] != "ok"]
+    if down:
+        raise Unavailable(f"Questions cannot be answered now: {', '.join(down)} does not answer.")
+    return Live(status="ok")
 
 
 @router.get("", summary="Each dependency with its state")
-def health(services: ServicesDep) -> dict[str, Any]:
+def health(services: ServicesDep, principal: KnownDep) -> Health:
+    """Without a key, where keys are required: the states only. Paths, hosts, versions and counts need a key."""
     found = _checks(services)
     worst = "ok" if all(part["status"] == "ok" for part in found.values()) else "degraded"
-    return {"status": worst, "profile": services.settings.profile, "dependencies": found}
+    if principal is None:
+        return Health(status=worst, dependencies={name: {"status": part["status"]} for name, part in found.items()})
+    return Health(status=worst, profile=services.settings.profile, dependencies=found)
 
 
-def _checks(services: Services) -> dict[str, dict[str, Any]]:
+def _checks(services: Services, wanted: Collection[str] = _ALL) -> dict[str, dict[str, Any]]:
     stores = services.stores
 
     def registry() -> dict[str, Any]:
@@ -53,7 +75,11 @@ def _checks(services: Services) -> dict[str, dict[str, Any]]:
         return {"model": stores.embedder.model, "dimension": stores.embedder.dimension}
 
     def landing() -> dict[str, Any]:
-        return {"folder": str(services.settings.landing_folder)}
+        folder = services.settings.landing_folder
+        _ = stores.landing  # makes the folder where it is not there yet
+        if not os.access(folder, os.R_OK | os.W_OK):
+            raise Unavailable("The landing folder cannot be written.", fix="Mount it, or correct its permissions.")
+        return {"folder": str(folder)}
 
     def dagster() -> dict[str, Any]:
         url = services.settings.dagster.url
@@ -62,14 +88,8 @@ def _checks(services: Services) -> dict[str, dict[str, Any]]:
         httpx.get(f"{url.rstrip('/')}/server_info", timeout=2).raise_for_status()
         return {"url": url}
 
-    checks = {
-        "registry": registry,
-        "search": search,
-        "embeddings": embeddings,
-        "objects": landing,
-        "dagster": dagster,
-    }
-    return {name: _state(check) for name, check in checks.items()}
+    checks = dict(zip(_ALL, (registry, search, embeddings, landing, dagster), strict=True))
+    return {name: _state(checks[name]) for name in wanted}
 
 
 def _state(check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -79,3 +99,6 @@ def _state(check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"status": "unavailable", "code": error.code, "fix": error.fix}
     except httpx.HTTPError as error:
         return {"status": "unavailable", "code": type(error).__name__, "fix": "Start it with `askline up`."}
+    except Exception as error:  # noqa: BLE001  the others' states are wanted all the more when one fails strangely
+        log_unexpected("GET /health", error)
+        return {"status": "unavailable", "code": "internal", "fix": AsklineError.fix}

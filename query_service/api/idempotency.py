@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 from fastapi.encoders import jsonable_encoder
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from foundation.errors import Conflict
@@ -18,7 +19,9 @@ from foundation.types import Principal
 from query_service.api.common import PrincipalDep, ServicesDep
 from query_service.services import Services
 
-Key = Annotated[str | None, Header(max_length=200, description="Makes a repeated request act once")]
+Key = Annotated[
+    str | None, Header(min_length=1, max_length=200, description="Makes a repeated request act once, for 24 hours")
+]
 
 
 class Once:
@@ -36,13 +39,17 @@ class Once:
 
         `act` gives ids, not content: what is kept here must not outlive a deletion.
         """
+        known = await self.begin(request_body)
+        return known if known is not None else await self.run(act)
+
+    async def begin(self, request_body: Any) -> Any:
+        """What this request was answered with before; None when it is ours to act on, which `run` does."""
+        return None if self._key is None else await run_in_threadpool(self._begin, self._digest(request_body))
+
+    async def run(self, act: Callable[[], Awaitable[Any]]) -> Any:
+        """After `begin` gave None: act and keep the result; a failure frees the key."""
         if self._key is None:
             return await act()
-        described = json.dumps([self._route, jsonable_encoder(request_body)], sort_keys=True)
-        digest = hashlib.sha256(described.encode()).hexdigest()
-        known = await run_in_threadpool(self._begin, digest)
-        if known is not None:
-            return known
         try:
             result = await act()
         except BaseException:
@@ -51,10 +58,28 @@ class Once:
         await run_in_threadpool(self._finish, jsonable_encoder(result))
         return result
 
+    def within(self, connection: Connection, request_body: Any, act: Callable[[], Any]) -> Any:
+        """The same inside the request's own transaction, so that act and key are committed together or not at all."""
+        if self._key is None:
+            return act()
+        known = self._known(connection, self._digest(request_body))
+        if known is not None:
+            return known
+        result = act()
+        registry.finish(connection, self._principal.name, self._key, jsonable_encoder(result))
+        return result
+
+    def _digest(self, request_body: Any) -> str:
+        described = json.dumps([self._route, jsonable_encoder(request_body)], sort_keys=True)
+        return hashlib.sha256(described.encode()).hexdigest()
+
     def _begin(self, digest: str) -> Any:
-        assert self._key is not None
         with transaction(self._services.stores.engine) as connection:
-            state = registry.begin(connection, self._principal.name, self._key, digest)
+            return self._known(connection, digest)
+
+    def _known(self, connection: Connection, digest: str) -> Any:
+        assert self._key is not None
+        state = registry.begin(connection, self._principal.name, self._key, digest)
         if state.running:
             raise Conflict("A request with this Idempotency-Key is under way.", fix="Send it again in a moment.")
         return state.body

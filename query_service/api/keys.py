@@ -7,9 +7,11 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
+from foundation.errors import Conflict
 from foundation.registry import keys as registry
 from foundation.registry.audit import record
 from query_service.api.common import AdminDep, ConnectionDep
+from query_service.api.idempotency import OnceDep
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 
@@ -21,10 +23,23 @@ class KeyRequest(BaseModel):
 
 
 @router.post("", status_code=201, summary="Create a key; it is shown this once")
-def create_key(asked: KeyRequest, connection: ConnectionDep, principal: AdminDep) -> dict[str, Any]:
-    key_id, key = registry.create_key(connection, asked.name, asked.groups, asked.scopes)
-    record(connection, principal.name, "create_key", key_id, {"scopes": asked.scopes})
-    return {"key_id": key_id, "key": key}
+def create_key(asked: KeyRequest, connection: ConnectionDep, principal: AdminDep, once: OnceDep) -> dict[str, Any]:
+    """Only its hash is stored, so a repeated request with the same Idempotency-Key cannot be given it again (409)."""
+    made: list[str] = []
+
+    def act() -> str:
+        key_id, key = registry.create_key(connection, asked.name, asked.groups, asked.scopes)
+        record(connection, principal.name, "create_key", key_id, {"scopes": asked.scopes})
+        made.append(key)
+        return key_id
+
+    key_id = once.within(connection, asked, act)
+    if not made:
+        raise Conflict(
+            f"This Idempotency-Key has created {key_id} already, and a key is shown once.",
+            fix=f"Revoke {key_id} if its secret is lost, and create another with a new Idempotency-Key.",
+        )
+    return {"key_id": key_id, "key": made[0]}
 
 
 @router.get("", summary="Keys, without the keys themselves")

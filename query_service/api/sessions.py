@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping
 
 from foundation.registry import conversations as registry
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, checked_cursor, page
+from query_service.api.idempotency import OnceDep
 
 router = APIRouter(tags=["sessions"])
 
@@ -24,9 +25,14 @@ def _shown(row: RowMapping) -> dict[str, Any]:
 
 @router.post("/sessions", status_code=201, summary="Begin a conversation")
 def create_session(
-    asked: SessionRequest, services: ServicesDep, connection: ConnectionDep, principal: PrincipalDep
+    asked: SessionRequest, services: ServicesDep, connection: ConnectionDep, principal: PrincipalDep, once: OnceDep
 ) -> dict[str, Any]:
-    session_id = registry.create_session(connection, principal, services.settings.domain, asked.title)
+    """POST /ask without `session_id` begins one by itself; its title is then the question."""
+    session_id = once.within(
+        connection,
+        asked,
+        lambda: registry.create_session(connection, principal, services.settings.domain, asked.title),
+    )
     return _shown(registry.get_session(connection, principal, session_id))
 
 

@@ -92,9 +92,8 @@ async function showText(place, citation, isCurrent) {
   const path = `/documents/${citation.document_id}/text`;
   const piece = (start, end) => get(path, { version: citation.version_id, start: String(start), end: String(end) });
   const from = Math.max(0, citation.start - CONTEXT);
-  const [before, quote, after] = await Promise.all([
-    piece(from, citation.start), piece(citation.start, citation.end), piece(citation.end, citation.end + CONTEXT),
-  ]);
+  const [before, quote] = await Promise.all([piece(from, citation.start), piece(citation.start, citation.end)]);
+  const after = await piece(citation.end, Math.min(quote.length, citation.end + CONTEXT));
   if (!isCurrent()) return;
   const mark = el("mark", {}, quote.text);
   const text = el("div", { class: "context", tabindex: "0", role: "region", "aria-label": "Text around the quote" },

