@@ -89,12 +89,6 @@ class OutOfRange(InvalidInput):
     code, status, fix = "out_of_range", 422, "Give a value within the bound that the message names."
 
 
-class OutOfRange(InvalidInput):
-    """A position, span or index that lies outside of what it is asked of; the message names the field and the bound."""
-
-    code, status, fix = "out_of_range", 422, "Give a value within the bound that the message names."
-
-
 class SqlRefused(AsklineError):
     """A statement that the guard does not let through. `rule` names the rule of docs/security.md."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -43,19 +42,6 @@ def current_principal(request: Request, services: ServicesDep) -> Principal:
 
 
 PrincipalDep = Annotated[Principal, Depends(current_principal)]
-
-
-def principal_if_known(request: Request, services: ServicesDep) -> Principal | None:
-    """As current_principal, but nobody instead of an error where no key was sent, or the registry cannot look it up."""
-    if request.app.state.keys_required and "authorization" not in request.headers:
-        return None
-    try:
-        return current_principal(request, services)
-    except Unavailable:
-        return None
-
-
-KnownDep = Annotated[Principal | None, Depends(principal_if_known)]
 
 
 def principal_if_known(request: Request, services: ServicesDep) -> Principal | None:

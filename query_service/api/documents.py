@@ -35,7 +35,6 @@ from query_service.api.common import (
 )
 from query_service.api.records import full_record, record
 from query_service.api.spans import Span, SpanDep
-from query_service.api.spans import Span, SpanDep
 
 router = APIRouter(tags=["documents"])
 
@@ -256,7 +255,8 @@ def delete_document(
 ) -> dict[str, Any]:
     require_owner(registry.get_document(connection, principal, document_id), principal)
     requested = request_erasure(connection, principal, document_id)
-    hide_tables(connection, services.stores.relational, requested.active_version)
+    for version in requested.silenced:
+        hide_tables(connection, services.stores.relational, version)
     background.add_task(services.nudge.erase)
     return {"erasure_id": requested.erasure_id, "status_url": f"{request.base_url}erasures/{requested.erasure_id}"}
 
