@@ -154,14 +154,13 @@ class _Recorder:
     def flush(self) -> None:
         pending, self._pending, self._since = self._pending, [], time.monotonic()
         run_id = self.context.run.run_id
-        done = [outcome for outcome in pending if not isinstance(outcome.result, Exception)]
+        finished = [
+            stages.Finished(o.version, self.codes[o.version.version_id], o.seconds, o.result)
+            for o in pending
+            if not isinstance(o.result, Exception)
+        ]
         with transaction(self.stores.engine) as connection:
-            stages.finish_stage(
-                connection,
-                run_id,
-                self.stage,
-                [stages.Finished(o.version, self.codes[o.version.version_id], o.seconds, o.result) for o in done],
-            )
+            stages.finish_stage(connection, run_id, self.stage, finished)
             for outcome in sorted(pending, key=lambda o: o.version.document_id):
                 if isinstance(outcome.result, Exception):
                     error = _reason(outcome.result, outcome.version, self.stage)
@@ -171,7 +170,7 @@ class _Recorder:
                 self._say(outcome, outcome.result)
             else:
                 self.report.done.append(outcome)
-        self.report.activated += _activate(self.stores, run_id, [outcome.version for outcome in done], self.stage)
+        self.report.activated += _activate(self.stores, run_id, [one.version for one in finished], self.stage)
 
     def _say(self, outcome: Outcome, failure: Exception) -> None:
         self.report.failed.append(outcome)

@@ -19,11 +19,13 @@ def shared(engine: Engine, version_ids: Sequence[str]) -> Iterator[None]:
     """Wait for erasures of these contents to end, and keep others from beginning while the block runs."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         try:
-            for version_id in sorted(set(version_ids)):  # in one order, so that two runs cannot wait for each other
-                connection.execute(
-                    text("select pg_advisory_lock_shared(hashtextextended(:version, :space))"),
-                    {"version": version_id, "space": _SPACE},
-                )
+            connection.execute(  # in one order, so that two runs cannot wait for each other
+                text(
+                    "select pg_advisory_lock_shared(hashtextextended(version, :space))"
+                    " from (select version from unnest(cast(:versions as text[])) version order by 1) ordered"
+                ),
+                {"versions": sorted(set(version_ids)), "space": _SPACE},
+            )
             yield
         finally:
             if not connection.closed and not connection.invalidated:

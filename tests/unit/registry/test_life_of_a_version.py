@@ -48,7 +48,7 @@ def claim(engine: Engine, run_id: str, day: date, shard: claims.Shard | None = N
 def finish(engine: Engine, run_id: str, version: ClaimedVersion) -> str | None:
     for stage in ALL:
         with transaction(engine) as connection:
-            stages.finish_stage(connection, run_id, version, stage, code_version="x/1", seconds=0.1, counts={"n": 1})
+            stages.finish_stage(connection, run_id, stage, [stages.Finished(version, "x/1", 0.1, {"n": 1})])
     with transaction(engine) as connection:
         return claims.activate_if_complete(connection, run_id, version, ALL)
 
@@ -131,7 +131,7 @@ def test_a_lost_lease_is_tried_again_and_ends_failed_with_its_stage(registry_eng
     for attempt in range(1, 4):
         (version,) = claim(registry_engine, f"run{attempt}", got.arrival_day)
         with transaction(registry_engine) as connection:
-            stages.start_stage(connection, f"run{attempt}", version, Stage.EMBEDDINGS)
+            stages.start_stage(connection, f"run{attempt}", [version], Stage.EMBEDDINGS)
             connection.execute(text("update askline.document_versions set lease_until = now() - interval '1 s'"))
             freed = claims.free_lost(connection, 3)
         assert freed == ((1, 0) if attempt < 3 else (0, 1))
@@ -157,7 +157,7 @@ def test_a_document_that_was_deleted_in_work_never_answers(registry_engine: Engi
     with transaction(registry_engine) as connection:
         erasures.request_erasure(connection, LOCAL, got.document_id)
     with transaction(registry_engine) as connection:
-        assert not stages.start_stage(connection, "run1", version, Stage.CHUNKS)
+        assert not stages.start_stage(connection, "run1", [version], Stage.CHUNKS)
     assert finish(registry_engine, "run1", version) is None
     assert state(registry_engine, got.document_id)["status"] == "deleted"
 
