@@ -21,6 +21,7 @@ from cli.questions import SAMPLES, faults, sample_questions
 from cli.stack import Stack
 from foundation.errors import AsklineError
 
+_RUN = "query Run($id: ID!) { runOrError(runId: $id) { ... on Run { runId status } } }"
 _PHRASE = "The lighthouse rota of Kestrel Bay names {name} for the {number}th watch."
 
 
@@ -92,6 +93,7 @@ class _Smoke:
 
     def lineage_reaches_the_bytes(self) -> list[str]:
         problems, on_disk = [], {_sha256(path) for path in sample_files(SAMPLES)}
+        runs: set[str] = set()
         for answer in self.answers:
             if not answer["citations"]:
                 continue
@@ -102,9 +104,24 @@ class _Smoke:
             if not {n["sha256"] for n in nodes if n["kind"] == "object"} <= on_disk:
                 problems.append(f"{answer['answer_id']}: an object's sha256 is not that of a file on disk")
             for node in nodes:
-                if node["url"] and node["kind"] != "run" and not _resolves(node["url"]):
+                if node["kind"] == "run":
+                    runs.add(node["id"])
+                elif node["url"] and not _resolves(node["url"]):
                     problems.append(f"{node['kind']} {node['id']}: {node['url']} does not resolve")
-        return problems
+        marts = {t["name"] for t in self.client.get("/tables")["items"] if t["kind"] == "mart"}
+        for name in marts:
+            found = self.client.get(f"/lineage/tables/{name}")
+            published = [edge["target"] for edge in found["edges"] if edge["kind"] == "published by"]
+            runs.update(published)
+            if len(published) != 1:
+                problems.append(f"mart {name}: its lineage names {len(published)} runs that published it")
+        return problems + [f"Dagster knows no run {run}" for run in sorted(runs) if not self._is_run(run)]
+
+    def _is_run(self, run_id: str) -> bool:
+        assert self.stack.addresses is not None
+        asked = {"query": _RUN, "variables": {"id": run_id}}
+        response = httpx.post(f"{self.stack.addresses.dagster_url}/graphql", json=asked, timeout=30)
+        return bool(response.json()["data"]["runOrError"].get("runId") == run_id)
 
     def four_files_in_a_second_are_four_documents(self) -> list[str]:
         paths = [self._note(f"watch-{n}.txt", name, n) for n, name in enumerate(["Ansel", "Brida", "Corin", "Dagny"])]

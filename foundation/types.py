@@ -243,6 +243,8 @@ class TableInfo:
     file_name: str | None = None
     sheet: str | None = None
     description: str | None = None
+    run_id: str | None = None
+    """The Dagster run that published a mart; an upload's runs are those of its version's stages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,9 +80,10 @@ def refusals(manifest: Manifest, run_results: Mapping[str, Any]) -> dict[str, st
     return verdicts
 
 
-def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds) -> Publication | None:
+def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds, run_id: str) -> Publication | None:
     """Make the Parquet file the mart's table. None, and nothing changed, when one of its sources no longer answers.
 
+    `run_id`: the Dagster run that built it, kept for lineage.
     StageFailed for a column whose type the catalog lacks.
     """
     columns, rows = _profile(mart, parquet)
@@ -103,6 +104,7 @@ def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds) 
             postgres=False,
             dataset_id=mart_id(mart.name),
             description=mart.description,
+            run_id=run_id,
         )
         save_dataset(connection, table)
         replace_mart_sources(connection, table.dataset_id, sources)

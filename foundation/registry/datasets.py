@@ -39,6 +39,7 @@ def save_dataset(connection: Connection, table: TableInfo) -> None:
         "row_count": table.row_count,
         "parquet_key": table.parquet_path,
         "postgres_table": relation_name(table.dataset_id) if table.postgres else None,
+        "run_id": table.run_id,
     }
     connection.execute(
         upsert(datasets)
@@ -132,6 +133,7 @@ def table_info(row: RowMapping, known: TableName, file_name: str | None) -> Tabl
         file_name=file_name,
         sheet=row["sheet"],
         description=row["description"],
+        run_id=row["run_id"],
     )
 
 

@@ -99,7 +99,7 @@ def dbt_models(context: dg.AssetExecutionContext, stores: StoresResource, dbt: O
             published = None
             if reason is None:
                 export = target.parent / "marts" / f"{name}.parquet"
-                published = publish_mart(at, MANIFEST.marts[name], export, wanted[name])
+                published = publish_mart(at, MANIFEST.marts[name], export, wanted[name], context.run.run_id)
                 reason = "one of its sources was replaced or deleted meanwhile; the next run takes the new ones"
             if published is None:
                 _note(context, name, f"Not published, what was published before stays: {reason}.")

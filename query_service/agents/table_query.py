@@ -104,6 +104,7 @@ def _proof(
                     "table_name": source["table_name"],
                     "document_id": source["document_id"],
                     "version_id": source["version_id"],
+                    "run_id": source["run_id"],
                     "engine": engine,
                 }
             )
@@ -118,6 +119,7 @@ def _sources(connection: Connection, principal: Principal, table: TableInfo) -> 
         "table_name": table.name,
         "document_id": table.document_id,
         "version_id": table.version_id,
+        "run_id": table.run_id,
         "row_count": table.row_count,
         "columns": table.columns,
     }

@@ -61,6 +61,7 @@ class Run:
                 instance=instance,
                 resources={"stores": resources.StoresResource(), "dbt": dbt_resource(dbt)},
             )
+            self.run_id = made.run_id
             self.materialized: dict[str, dict[str, Any]] = {
                 event.asset_key.to_user_string(): {k: v.value for k, v in event.materialization.metadata.items()}
                 for event in made.get_asset_materialization_events()
@@ -135,6 +136,7 @@ def test_the_marts_of_real_tables_hold_what_a_plain_computation_over_the_files_g
     assert set(run.materialized) == {key.to_user_string() for key in dbt_models.keys}
 
     published = marts(stores)
+    assert {table.run_id for table in published.values()} == {run.run_id}
     rows = contents(stores, published["encounter_costs"])
     assert costs(rows) == expected_costs(rows_of(files["encounters"]))
     for row in rows:

@@ -35,6 +35,7 @@ ENCOUNTERS = (
     b"Id,START,PATIENT,PAYER,ENCOUNTERCLASS,TOTAL_CLAIM_COST,PAYER_COVERAGE\n"
     b"e1,2023-05-01T08:00:00Z,p1,y1,wellness,100.00,40.00\n"
 )
+RUN = "5d0f8a52-run"
 
 
 @pytest.fixture
@@ -61,7 +62,8 @@ def parquet(folder: Path, costs: list[int]) -> Path:
 
 
 def publish(stores: Stores, mart: Mart, folder: Path, costs: list[int], *versions: str) -> Publication | None:
-    return publish_mart(stores, mart, parquet(folder, costs), {(dataset_id(v, 0), v) for v in versions})
+    sources = {(dataset_id(v, 0), v) for v in versions}
+    return publish_mart(stores, mart, parquet(folder, costs), sources, run_id=RUN)
 
 
 def keys(stores: Stores) -> set[str]:
@@ -214,7 +216,7 @@ def test_a_column_type_that_the_catalog_lacks_is_named_and_nothing_is_published(
     _, version = upload_csv(stores, "encounters.csv", ENCOUNTERS)
     pq.write_table(pa.table({"codes": [[1, 2]]}), tmp_path / "mart.parquet")
     with pytest.raises(StageFailed, match="column codes"):
-        publish_mart(stores, mart, tmp_path / "mart.parquet", {(dataset_id(version, 0), version)})
+        publish_mart(stores, mart, tmp_path / "mart.parquet", {(dataset_id(version, 0), version)}, run_id=RUN)
     assert keys(stores) == set()
 
 
@@ -238,3 +240,15 @@ def test_marts_are_stale_from_the_arrival_of_a_source_until_they_are_built_from_
     assert two[0] and two[1] != one[1]
     erase(stores, document)
     assert state()[0]
+
+
+def test_the_lineage_of_a_mart_names_the_run_that_published_it(stores: Stores, mart: Mart, tmp_path: Path) -> None:
+    from query_service.lineage import Lineage, of_table
+
+    _, version = upload_csv(stores, "encounters.csv", ENCOUNTERS)
+    assert publish(stores, mart, tmp_path, [1], version) is not None
+    with transaction(stores.engine) as connection:
+        found = of_table(connection, LOCAL, mart.name, Lineage("http://here/", "http://dagster"))
+    runs = {node["id"]: node["url"] for node in found["nodes"] if node["kind"] == "run"}
+    assert runs[RUN] == f"http://dagster/runs/{RUN}"
+    assert [e["target"] for e in found["edges"] if e["kind"] == "published by"] == [RUN]

@@ -52,6 +52,7 @@ datasets = Table(
     Column("row_count", BigInteger, nullable=False),
     Column("parquet_key", Text, nullable=False),
     Column("postgres_table", Text),
+    Column("run_id", Text, comment="the run that published a mart; null for an upload"),
     when("created_at", default=True),
     CheckConstraint("kind in ('upload', 'mart')", name="kind"),
     CheckConstraint("(kind = 'mart') = (version_id is null)", name="mart_has_no_version"),

@@ -74,6 +74,7 @@ answer_tables = Table(
     Column("table_name", Text, nullable=False),
     Column("document_id", Text),
     Column("version_id", Text),
+    Column("run_id", Text, comment="the run that had published the mart when it was read"),
     Column("engine", Text, nullable=False),
     Index("ix_answer_tables_document_id", "document_id"),
 )
