@@ -15,6 +15,7 @@ from foundation.lexicon import Lexicon, load_lexicon
 from foundation.stores import Stores
 from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
 from pipelines.extraction.extract import draft_version, finish, tag
+from pipelines.extraction.noun_phrases import load_tagger
 
 _ROWS = {"nodes": Node, "edges": Edge, "mentions": Mention}
 """Kept as rows under the names of their fields: a third of the bytes and of the time of objects with names."""
@@ -53,6 +54,12 @@ def _written(graph: VersionGraph) -> bytes:
 
 def _key(version_id: str) -> str:
     return f"{prefix(version_id)}graph.json"
+
+
+def load_extractor(domain: Domain) -> None:
+    """Load ahead what extraction loads once per process, about 1 s."""
+    _domain_data(domain)
+    load_tagger()
 
 
 @cache

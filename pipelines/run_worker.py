@@ -1,0 +1,55 @@
+"""The warm run worker: `celery -A pipelines.run_worker worker`; `askline up` starts one beside Dagster."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from typing import Any
+
+import dagster as dg
+from celery import signals
+from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
+
+import pipelines.definitions  # noqa: F401  imported before the pool forks: its children share the pages
+from pipelines.graph_artefact import load_extractor
+from pipelines.resources import process_stores
+from pipelines.run_launcher import WarmRunLauncher
+
+_PR_SET_PDEATHSIG = 1
+_CHILD_START_S = 120
+_RUNS_PER_CHILD = 50
+_CHILD_MEMORY_KB = 1_500_000
+"""After so many runs, or once it has grown to this, a child is replaced: what leaks is bounded."""
+
+
+def _launcher() -> WarmRunLauncher:
+    with dg.DagsterInstance.get() as instance:
+        launcher = instance.run_launcher
+    if not isinstance(launcher, WarmRunLauncher):
+        raise SystemExit("DAGSTER_HOME's dagster.yaml names no pipelines.run_launcher.WarmRunLauncher.")
+    return launcher
+
+
+app = _launcher().celery
+app.conf.update(
+    task_acks_late=True,  # with a prefetch of one: a busy child holds no further run
+    worker_prefetch_multiplier=1,
+    worker_proc_alive_timeout=_CHILD_START_S,
+    worker_max_tasks_per_child=_RUNS_PER_CHILD,
+    worker_max_memory_per_child=_CHILD_MEMORY_KB,
+    worker_redirect_stdouts=False,  # Dagster captures a run's output by file descriptor
+    worker_hijack_root_logger=False,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    broker_connection_retry_on_startup=True,
+)
+create_execute_job_task(app)
+create_resume_job_task(app)
+
+
+@signals.worker_process_init.connect
+def _load_ahead(**_: Any) -> None:
+    """What every ingest needs, in the child: threads and sessions of native libraries do not survive a fork."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no run outlives the worker that answers for it
+    stores = process_stores()
+    stores.embedder.embed_passages(["warm"])
+    load_extractor(stores.domain)
