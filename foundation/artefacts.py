@@ -15,7 +15,6 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ import pyarrow.parquet as pq
 
 from foundation.errors import NotFound
 from foundation.ports.objects import ObjectStore
+from foundation.text_cache import TextCache
 from foundation.types import (
     Chunk,
     Column,
@@ -36,13 +36,15 @@ from foundation.types import (
     WordBox,
 )
 
+TABLES = "tables/"
+
 
 def prefix(version_id: str) -> str:
     return f"versions/{version_id}/"
 
 
 def table_key(version_id: str, ordinal: int) -> str:
-    return f"{prefix(version_id)}tables/{ordinal}.parquet"
+    return f"{prefix(version_id)}{TABLES}{ordinal}.parquet"
 
 
 def _part(name: str) -> str:
@@ -55,7 +57,7 @@ class Artefacts:
 
     def __init__(self, store: ObjectStore) -> None:
         self.store = store
-        self._text = lru_cache(maxsize=64)(self._read_text)
+        self.texts = TextCache(self._read_text, lambda version, parser: store.exists(self._text_key(version, parser)))
 
     def save_parsed(self, version_id: str, parsed: ParsedDocument) -> None:
         base = self._parsed(version_id, parsed.parser)
@@ -96,7 +98,7 @@ class Artefacts:
         )
 
     def text(self, version_id: str, parser: str) -> str:
-        return self._text(version_id, parser)
+        return self.texts.get(version_id, parser)
 
     def word_boxes(self, version_id: str, parser: str, start: int, end: int) -> list[WordBox]:
         """The boxes of the words that overlap text[start:end]; empty where the format has none."""
@@ -180,15 +182,19 @@ class Artefacts:
         ]
         return ParsedWorkbook(tables, about["parser"], [FileWarning(**w) for w in about["warnings"]])
 
-    def purge(self, version_id: str) -> int:
-        self._text.cache_clear()
-        return self.store.purge_prefix(prefix(version_id))
+    def purge(self, version_id: str, part: str = "") -> int:
+        """`part`: only what lies under this prefix of the version's, such as TABLES."""
+        self.texts.forget(version_id)
+        return self.store.purge_prefix(prefix(version_id) + part)
 
-    def count(self, version_id: str) -> int:
-        return sum(1 for _ in self.store.current(prefix(version_id)))
+    def count(self, version_id: str, part: str = "") -> int:
+        return sum(1 for _ in self.store.current(prefix(version_id) + part))
 
     def _read_text(self, version_id: str, parser: str) -> str:
-        return self.store.read(f"{self._parsed(version_id, parser)}/text.txt").decode()
+        return self.store.read(self._text_key(version_id, parser)).decode()
+
+    def _text_key(self, version_id: str, parser: str) -> str:
+        return f"{self._parsed(version_id, parser)}/text.txt"
 
     def _parsed(self, version_id: str, parser: str) -> str:
         return f"{prefix(version_id)}parsed/{_part(parser)}"

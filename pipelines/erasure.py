@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+import dagster as dg
 from sqlalchemy import Connection, RowMapping
 
+from foundation.artefacts import TABLES, prefix
+from foundation.card import SIDECAR
+from foundation.publication import tell_index
 from foundation.registry import content_locks, erasures
 from foundation.registry.conversations import count_quotes, erase_quotes
 from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of, marts_using
-from foundation.registry.documents import access_of_version
 from foundation.registry.intake import lock_key
 from foundation.stores import Stores
+from pipelines.dagster_traces import DagsterTraces
 from pipelines.marts import withdraw_marts_using
+from pipelines.transform.outputs import DbtOutputs
 
 ERASED = "This answer used a document that has been erased; what it quoted is gone."
+SHARED = "Content that another living document has too stays for that one ({count} of its versions)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class StoreReport:
     left: int
 
 
-def erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport] | None:
+def erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> list[StoreReport] | None:
     """Erase what the document alone holds; contents that another living document shares stay for that one.
 
     None when a run is writing artefacts of it at this moment: it stops at its next stage, and the erasure is tried
@@ -38,18 +44,16 @@ def erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport]
     with transaction(stores.engine) as held:
         if not content_locks.try_exclusive(held, erasure["version_ids"]):
             return None
-        return _erase(stores, erasure, run_id)
+        return _erase(stores, erasure, run_id, instance)
 
 
-def _erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport]:
+def _erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> list[StoreReport]:
     with transaction(stores.engine) as connection:
         erasures.start_erasure(connection, erasure["erasure_id"], run_id)
         unshared = erasures.unshared_versions(connection, erasure["version_ids"])
-    for version in set(erasure["version_ids"]) - set(unshared):
-        with transaction(stores.engine) as connection:
-            access = access_of_version(connection, version)
-        stores.search.update_access(version, *access)
-    work = _Erasure(stores, erasure["document_id"], erasure["landing_key"], unshared)
+    shared = set(erasure["version_ids"]) - set(unshared)
+    tell_index(stores.engine, stores.search, *sorted(shared))
+    work = _Erasure(stores, erasure["document_id"], erasure["landing_key"], unshared, instance)
     reports = [work.clear(name, count, remove) for name, count, remove in work.stores()]
     left = sum(report.left for report in reports)
     with transaction(stores.engine) as connection:
@@ -58,6 +62,7 @@ def _erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport
             erasure["erasure_id"],
             verified=left == 0,
             stores=[asdict(report) for report in reports],
+            kept=[SHARED.format(count=len(shared))] if shared else [],
             message=None if left == 0 else f"{left} items are left after this try.",
         )
     return reports
@@ -66,16 +71,21 @@ def _erase(stores: Stores, erasure: RowMapping, run_id: str) -> list[StoreReport
 class _Erasure:
     """The stores of one document, each with how to count and how to remove what it holds of it."""
 
-    def __init__(self, stores: Stores, document_id: str, landing_key: str, unshared: list[str]) -> None:
+    def __init__(
+        self, stores: Stores, document_id: str, landing_key: str, unshared: list[str], instance: dg.DagsterInstance
+    ) -> None:
         self.at, self.document_id, self.key, self.versions = stores, document_id, landing_key, unshared
         with transaction(stores.engine) as connection:
             self.tables = [row for version in unshared for row in datasets_of(connection, version)]
+            run_ids, created_at = erasures.runs_of(connection, document_id)
+        self.dagster = DagsterTraces(instance, document_id, unshared, run_ids, created_at, bool(self.tables))
+        self.dbt = DbtOutputs(stores.settings, unshared)
 
     def stores(self) -> list[tuple[str, Callable[[], int], Callable[[], int]]]:
         """In this order: first what could still answer, last what says that there was something."""
         copies = [row["postgres_table"] for row in self.tables if row["postgres_table"]]
         catalog = [row["dataset_id"] for row in self.tables]
-        at, versions = self.at, self.versions
+        at, versions, artefacts, texts = self.at, self.versions, self.at.artefacts, self.at.artefacts.texts
         return [
             ("search_index", lambda: sum(at.search.count(v) for v in versions), self._remove_from_index),
             (
@@ -93,15 +103,26 @@ class _Erasure:
                 lambda: self._registry(lambda c: len(marts_using(c, versions))),
                 lambda: withdraw_marts_using(at, versions),
             ),
+            ("dbt_outputs", self.dbt.count, self.dbt.remove),
             (
                 "catalog",
                 lambda: self._registry(lambda c: sum(len(datasets_of(c, v)) for v in versions)),
                 lambda: at.catalog.remove(catalog),
             ),
             (
+                "parquet",
+                lambda: sum(artefacts.count(v, TABLES) for v in versions),
+                lambda: sum(artefacts.purge(v, TABLES) for v in versions),
+            ),
+            (
                 "derived_objects",
-                lambda: sum(at.artefacts.count(v) for v in versions),
-                lambda: sum(at.artefacts.purge(v) for v in versions),
+                lambda: sum(artefacts.count(v) for v in versions),
+                lambda: sum(artefacts.purge(v) for v in versions),
+            ),
+            (
+                "caches",
+                lambda: sum(texts.count(v) for v in versions),
+                lambda: sum(texts.forget(v) + at.cache.clear(prefix(v)) for v in versions),
             ),
             (
                 "conversations",
@@ -109,6 +130,7 @@ class _Erasure:
                 lambda: self._registry(lambda c: erase_quotes(c, self.document_id, ERASED)),
             ),
             ("landing_objects", self._count_objects, self._remove_objects),
+            ("dagster", self.dagster.count, self.dagster.remove),
             (
                 "registry",
                 lambda: self._registry(lambda c: erasures.remaining_rows(c, self.document_id, versions)),
@@ -132,19 +154,28 @@ class _Erasure:
         return removed
 
     def _count_objects(self) -> int:
-        return len(self._own_objects())
+        return sum(len(self._own_objects(key)) for key in self._keys())
 
-    def _own_objects(self) -> set[str]:
+    def _keys(self) -> list[str]:
+        """Where the document's objects are; the sidecar is another's when one lives at the key again."""
+        with transaction(self.at.engine) as connection:
+            taken = erasures.living_object_versions(connection, self.key)
+        return [self.key] if taken else [self.key, self.key + SIDECAR]
+
+    def _own_objects(self, key: str) -> set[str]:
         """Stored versions at the key that no living document has: an upload since then may have some of its own."""
         with transaction(self.at.engine) as connection:
-            living = erasures.living_object_versions(connection, self.key)
-        return {version.version_id for version in self.at.landing.versions(self.key)} - living
+            living = erasures.living_object_versions(connection, key)
+        return {version.version_id for version in self.at.landing.versions(key)} - living
 
     def _remove_objects(self) -> int:
         with transaction(self.at.engine) as connection:
             # Under the lock that uploads at this key take, so that none is registered in between.
             lock_key(connection, self.key)
-            own = self._own_objects()
-            if {version.version_id for version in self.at.landing.versions(self.key)} <= own:
-                return self.at.landing.purge(self.key)
-            return sum(self.at.landing.purge(self.key, version) for version in own)
+            return sum(self._purge(key) for key in self._keys())
+
+    def _purge(self, key: str) -> int:
+        own = self._own_objects(key)
+        if {version.version_id for version in self.at.landing.versions(key)} <= own:
+            return self.at.landing.purge(key)
+        return sum(self.at.landing.purge(key, version) for version in own)

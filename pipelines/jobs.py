@@ -1,13 +1,17 @@
 """The jobs: ingest and reindex over the assets of a day, erase, reconcile, retention."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
+from sqlalchemy import RowMapping
 
 from foundation.errors import AsklineError
 from foundation.registry.database import transaction
 from foundation.registry.erasures import give_up, open_erasures
+from foundation.stores import Stores
 from pipelines.assets import INGEST_ASSETS
+from pipelines.assets.common import service_url
 from pipelines.erasure import erase
 from pipelines.reconcile import reconcile
 from pipelines.resources import StoresResource
@@ -27,33 +31,51 @@ reindex_job = dg.define_asset_job(
 )
 
 
+_WAITED_S = 60.0
+"""So long an erasure waits for a stage that is writing, before another run of the job tries it."""
+
+
 @dg.op(description="Erases every deleted document from all stores and verifies that nothing is left.")
 def erase_documents(context: dg.OpExecutionContext, stores: StoresResource) -> None:
     at = stores.stores
     with transaction(at.engine) as connection:
-        waiting = open_erasures(connection, at.settings.ingestion.max_attempts)
-    for erasure in waiting:
-        try:
-            reports = erase(at, erasure, context.run_id)
-        except AsklineError as error:
-            context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
-            continue
-        if reports is None:
-            context.log.info(f"{erasure['erasure_id']} waits: a run is at work on the document")
-            continue
-        lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in reports]
-        table = "\n".join(["| store | found | removed | left |", "|---|---|---|---|", *lines])
-        context.log_event(
-            dg.AssetObservation(
-                asset_key="raw_files",
-                description=f"Erasure {erasure['erasure_id']}",
-                metadata={"document": erasure["document_id"], "report": dg.MetadataValue.md(table)},
-            )
-        )
+        waiting = list(open_erasures(connection, at.settings.ingestion.max_attempts))
+    deadline = time.monotonic() + _WAITED_S
+    while waiting:
+        waiting = [erasure for erasure in waiting if not _erase(context, at, erasure)]
+        if waiting and time.monotonic() > deadline:
+            context.log.info(f"{len(waiting)} wait: runs are at work on the documents")
+            break
+        if waiting:
+            time.sleep(0.5)
     with transaction(at.engine) as connection:
         failed = give_up(connection, at.settings.ingestion.max_attempts)
     if failed:
         raise dg.Failure(f"{failed} erasures are not verified after {at.settings.ingestion.max_attempts} tries.")
+
+
+def _erase(context: dg.OpExecutionContext, stores: Stores, erasure: RowMapping) -> bool:
+    """False when a run is writing artefacts of the document: it stops at its next stage."""
+    try:
+        reports = erase(stores, erasure, context.run_id, context.instance)
+    except AsklineError as error:
+        context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
+        return True
+    if reports is None:
+        return False
+    lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in reports]
+    table = "\n".join(["| store | found | removed | left |", "|---|---|---|---|", *lines])
+    context.log_event(
+        dg.AssetObservation(
+            asset_key="raw_files",
+            description=f"Erasure {erasure['erasure_id']}",
+            metadata={
+                "report": dg.MetadataValue.md(table),
+                "erasure": dg.MetadataValue.url(f"{service_url()}/erasures/{erasure['erasure_id']}"),
+            },
+        )
+    )
+    return True
 
 
 @dg.job(description="Verified erasure of deleted documents.")

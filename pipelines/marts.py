@@ -70,7 +70,7 @@ def refusals(manifest: Manifest, run_results: Mapping[str, Any]) -> dict[str, st
         if built["status"] == "skipped":
             verdicts[mart.name] = "a test or model before it failed, so it was not built"
         elif built["status"] != "success":
-            verdicts[mart.name] = f"dbt could not build it: {built['message']}"
+            verdicts[mart.name] = "dbt could not build it; the run's output has its message"
         elif failed:
             verdicts[mart.name] = f"failed tests: {', '.join(sorted(test.split('.')[2] for test in failed))}"
         elif not mart.tests <= outcome.keys():

@@ -42,11 +42,11 @@ def reconcile(stores: Stores) -> Reconciled:
     report, seen = Reconciled(), set()
     with transaction(stores.engine) as connection:
         known, erasing = live_keys(connection), keys_in_erasure(connection)
-    sidecars = {}
-    for version in stores.landing.current():
-        described = described_by(version.key)
-        if described is not None:
-            sidecars[described] = version.sha256
+    # All of them before the first arrives: a sidecar is read with its file, and stands behind it in the list.
+    found = list(stores.landing.current())
+    sidecars = {described: version.sha256 for version in found if (described := described_by(version.key))}
+    for version in found:
+        if described_by(version.key):
             continue
         seen.add(version.key)
         if version.key in known and known[version.key].object_version == version.version_id:

@@ -170,7 +170,11 @@ def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
     """
     touched: Sequence[str] = connection.execute(_using(document_id)).scalars().all()
     if touched:
-        emptied: dict[str, Any] = {"text": marker, "claims": [], "citations": [], "sql": [], "graph": None}
+        # Notes and warnings may name a file, a table or a value of it.
+        emptied: dict[str, Any] = {
+            **{"text": marker, "claims": [], "citations": [], "sql": [], "graph": None, "chart": None},
+            **{"routes": [], "warnings": []},
+        }
         patch = literal(emptied, answers.c.body.type)
         connection.execute(
             update(answers).where(answers.c.answer_id.in_(touched)).values(body=answers.c.body.op("||")(patch))

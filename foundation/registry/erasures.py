@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, RowMapping, Text, cast, delete, func, insert, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Text,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from foundation.access import may_see
+from foundation.card import KEPT_FIELDS
 from foundation.errors import NotFound
 from foundation.ids import new_id
 from foundation.registry.audit import record
 from foundation.registry.claims import set_active
-from foundation.registry.tables import chunks, document_versions, documents, erasures
+from foundation.registry.tables import (
+    batch_versions,
+    chunks,
+    document_versions,
+    documents,
+    erasures,
+    metadata,
+    stages,
+)
 from foundation.types import Principal
+
+ERASED_NAME = "(erased)"
+_SAID = (*KEPT_FIELDS, "effective_date", "sidecar_sha256", "duplicate_of")
+"""What a document says of itself besides its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,31 +166,58 @@ def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str
         update(documents)
         .where(documents.c.document_id == document_id)
         .values(
-            file_name="(erased)",
+            file_name=ERASED_NAME,
             landing_key=func.concat("erased/", documents.c.document_id),
-            source_url=None,
             updated_at=func.clock_timestamp(),
+            **dict.fromkeys(_SAID),
         )
     )
+    connection.execute(update(documents).where(documents.c.duplicate_of == document_id).values(duplicate_of=None))
     return removed
 
 
 def remaining_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:
-    """Registry rows that a fresh look still finds."""
-    of_document = select(func.count()).where(document_versions.c.document_id == document_id).scalar_subquery()
-    of_content = select(func.count()).where(chunks.c.version_id.in_(unshared)).scalar_subquery()
-    named = (
-        select(func.count())
-        .where(documents.c.document_id == document_id, documents.c.file_name != "(erased)")
-        .scalar_subquery()
-    )
-    return int(connection.execute(select(of_document + of_content + named)).scalar_one())
+    """Rows that a fresh look still finds, in every table of the registry that names a document or a version.
+
+    Not counted is what is kept: the tombstone without its name, the erasure and the audit line.
+    """
+    left = 0
+    for table in metadata.tables.values():
+        if table in (documents, erasures):
+            continue
+        of_it: list[ColumnElement[bool]] = []
+        if "document_id" in table.c:
+            of_it.append(table.c.document_id == document_id)
+        if "version_id" in table.c:
+            of_it.append(table.c.version_id.in_(unshared))
+        if of_it:
+            left += connection.execute(select(func.count()).select_from(table).where(or_(*of_it))).scalar_one()
+    told = or_(documents.c.file_name != ERASED_NAME, *(documents.c[name].is_not(None) for name in _SAID))
+    tombstone = select(func.count()).where(documents.c.document_id == document_id, told)
+    return left + int(connection.execute(tombstone).scalar_one())
+
+
+def runs_of(connection: Connection, document_id: str) -> tuple[list[str], datetime]:
+    """(ids of the runs that worked on the document, when it was created)"""
+    batched = select(batch_versions.c.run_id).where(batch_versions.c.document_id == document_id)
+    staged = select(stages.c.run_id).where(stages.c.document_id == document_id)
+    run_ids: list[str] = sorted(connection.execute(batched.union(staged)).scalars())
+    created: datetime = connection.execute(
+        select(documents.c.created_at).where(documents.c.document_id == document_id)
+    ).scalar_one()
+    return run_ids, created
 
 
 def close_erasure(
-    connection: Connection, erasure_id: str, *, verified: bool, stores: list[dict[str, Any]], message: str | None = None
+    connection: Connection,
+    erasure_id: str,
+    *,
+    verified: bool,
+    stores: list[dict[str, Any]],
+    kept: Sequence[str] = (),
+    message: str | None = None,
 ) -> None:
-    values: dict[str, Any] = {"stores": stores, "error_message": message}
+    values: dict[str, Any] = {"stores": stores, "kept": list(kept), "error_message": message}
     if verified:
         values |= {
             "status": "verified",

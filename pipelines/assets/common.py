@@ -53,18 +53,28 @@ def lineage_url(document_id: str) -> str:
     return f"{service_url()}/lineage/documents/{document_id}"
 
 
-def file_link(outcome: Outcome) -> str:
-    version = outcome.version
-    name = version.file_name.replace("|", "\\|").replace("[", "(").replace("]", ")")
-    return f"[{name}]({service_url()}/documents/{version.document_id})"
+def document_link(document_id: str, file_name: str) -> str:
+    """The file's name with a link. The id in it is what an erasure finds the line by: one line tells of one document,
+    and none tells of one without this link."""
+    name = cell(file_name).replace("[", "(").replace("]", ")")
+    return f"[{name}]({service_url()}/documents/{document_id})"
+
+
+def cell(text: str) -> str:
+    """A text as a cell of a Markdown table: on one line."""
+    return " ".join(text.replace("|", "/").split())
+
+
+def _link(outcome: Outcome) -> str:
+    return document_link(outcome.version.document_id, outcome.version.file_name)
 
 
 def _table(outcomes: Sequence[Outcome], counts: Sequence[str]) -> str:
     lines = ["| file | version | seconds | " + " | ".join(counts) + " | lineage |", "|---" * (len(counts) + 4) + "|"]
     for outcome in outcomes[:_LISTED]:
         found = outcome.result if isinstance(outcome.result, dict) else {}
-        cells = [file_link(outcome), f"`{outcome.version.version_id[:12]}`", f"{outcome.seconds:.2f}"]
-        cells += [str(found.get(name, "")) for name in counts]
+        cells = [_link(outcome), f"`{outcome.version.version_id[:12]}`", f"{outcome.seconds:.2f}"]
+        cells += [cell(str(found.get(name, ""))) for name in counts]
         cells.append(f"[lineage]({lineage_url(outcome.version.document_id)})")
         lines.append("| " + " | ".join(cells) + " |")
     if len(outcomes) > _LISTED:
@@ -76,5 +86,5 @@ def _failures(outcomes: Sequence[Outcome]) -> str:
     lines = ["| file | reason |", "|---|---|"]
     for outcome in outcomes[:_LISTED]:
         code = getattr(outcome.result, "code", type(outcome.result).__name__)
-        lines.append(f"| {file_link(outcome)} | {code}: {str(outcome.result).replace('|', '/')[:200]} |")
+        lines.append(f"| {_link(outcome)} | {code}: {cell(str(outcome.result))[:200]} |")
     return "\n".join(lines)

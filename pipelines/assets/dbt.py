@@ -138,12 +138,15 @@ def _results(build: DbtCliInvocation, target: Path) -> Mapping[str, Any]:
 
 
 def _raise_errors(results: Mapping[str, Any]) -> None:
-    """StageFailed for models that dbt could not build and tests that it could not run. A failed test is no error."""
-    wrong = [
-        f"{r['unique_id']}: {r['message']}" for r in results["results"] if r["status"] in ("error", "runtime error")
-    ]
+    """StageFailed for models that dbt could not build and tests that it could not run. A failed test is no error.
+
+    Without dbt's messages, which quote values: they stand in the run's output, which an erasure deletes.
+    """
+    wrong = [r["unique_id"] for r in results["results"] if r["status"] in ("error", "runtime error")]
     if wrong:
-        raise StageFailed("dbt: " + "\n".join(wrong), fix="Correct the model that the message names.")
+        raise StageFailed(
+            f"dbt could not build {', '.join(wrong)}.", fix="Correct the model; the run's output has dbt's message."
+        )
 
 
 def _materialized(

@@ -78,11 +78,15 @@ def _remove_others(stores: Stores, version_id: str, ordinals: set[int]) -> None:
 
 
 def _schema(stores: Stores, outcomes: Iterable[Outcome]) -> Iterator[tuple[str, str, str]]:
-    """(column, type, which file and table and what its profile says) of what was parsed."""
+    """(column, type, which file and table and what its profile says) of what was parsed.
+
+    Each with the document's id, by which an erasure finds it among Dagster's events.
+    """
     with transaction(stores.engine) as connection:
         for outcome in outcomes:
             for row in datasets_of(connection, outcome.version.version_id):
-                place = " › ".join(part for part in (outcome.version.file_name, row["sheet"], row["label"]) if part)
+                named = (outcome.version.file_name, row["sheet"], row["label"], outcome.version.document_id)
+                place = " › ".join(" ".join(part.split()) for part in named if part)
                 for column in row["columns"]:
                     yield column["name"], column["type"], f"{place}: {profile_line(column_from_json(column))}"
 

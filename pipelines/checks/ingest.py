@@ -11,6 +11,7 @@ from foundation.registry.documents import day_outcome
 from foundation.registry.quality import duplicate_chunk_ids, edges_without_evidence, unequal_links
 from foundation.types import Status
 from pipelines.assets.chunks import chunks, embeddings
+from pipelines.assets.common import cell, document_link
 from pipelines.assets.graph import graph_edges
 from pipelines.assets.search_index import search_index
 from pipelines.assets.tables import table_links
@@ -58,7 +59,8 @@ def no_version_failed(context: dg.AssetCheckExecutionContext, stores: StoresReso
     failed = [v for v in versions if v["status"] == Status.FAILED]
     lines = ["| file | stage | code | reason |", "|---|---|---|---|"]
     for v in failed[:_LISTED]:
-        lines.append(f"| {v['file_name']} | {v['stage']} | {v['error_code']} | {v['error_message']} |")
+        link = document_link(v["document_id"], v["file_name"])
+        lines.append(f"| {link} | {v['stage']} | {v['error_code']} | {cell(v['error_message'])} |")
     return dg.AssetCheckResult(
         passed=not failed,
         severity=dg.AssetCheckSeverity.WARN,

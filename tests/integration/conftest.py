@@ -70,23 +70,27 @@ def land(stores: Stores) -> Callable[..., Received]:
 
 
 @pytest.fixture
-def run_job(stores: Stores) -> Iterator[Callable[..., dg.ExecuteInProcessResult]]:
+def dagster_instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+@pytest.fixture
+def run_job(stores: Stores, dagster_instance: dg.DagsterInstance) -> Callable[..., dg.ExecuteInProcessResult]:
     """Run a job in this process; the ingest jobs over today's partition."""
     from pipelines.definitions import defs
 
-    with dg.DagsterInstance.ephemeral() as instance:
+    def run(name: str, tags: dict[str, str] | None = None, **config: Any) -> dg.ExecuteInProcessResult:
+        partitioned = name in ("ingest", "reindex")
+        return defs.resolve_job_def(name).execute_in_process(
+            instance=dagster_instance,
+            tags=tags,
+            run_config={"ops": {"raw_files": {"config": config}}} if config else None,
+            partition_key=datetime.now(UTC).strftime("%Y-%m-%d") if partitioned else None,
+            raise_on_error=False,
+        )
 
-        def run(name: str, tags: dict[str, str] | None = None, **config: Any) -> dg.ExecuteInProcessResult:
-            partitioned = name in ("ingest", "reindex")
-            return defs.resolve_job_def(name).execute_in_process(
-                instance=instance,
-                tags=tags,
-                run_config={"ops": {"raw_files": {"config": config}}} if config else None,
-                partition_key=datetime.now(UTC).strftime("%Y-%m-%d") if partitioned else None,
-                raise_on_error=False,
-            )
-
-        yield run
+    return run
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 from sqlalchemy import text
 
@@ -65,10 +66,10 @@ def test_each_kind_of_file_ends_indexed_and_every_stage_is_recorded(
 def test_a_bad_file_fails_alone_with_code_message_and_fix(stores: Stores, land: Land, run_job: RunJob) -> None:
     good = land("good.txt", b"Metformin treats type 2 diabetes.")
     bad = land("bad.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
-    ragged = land("ragged.csv", b"a,b\n1,2\n3,4,5,6\n")
+    binary = land("binary.csv", b"a,b\n1,2\n" + bytes(range(256)) * 40)
     assert run_job("ingest", scope="pending").success
     assert record(stores, good.document_id)["status"] == "indexed"
-    for got, name in ((bad, "bad.pdf"), (ragged, "ragged.csv")):
+    for got, name in ((bad, "bad.pdf"), (binary, "binary.csv")):
         row = record(stores, got.document_id)
         assert row["status"] == "failed"
         assert row["error_code"] == "damaged_file"
@@ -241,7 +242,8 @@ def test_an_erasure_waits_for_a_stage_that_is_writing_and_the_stage_stops(
             erasures.request_erasure(connection, LOCAL, got.document_id)
         with transaction(stores.engine) as connection:
             (waiting,) = erasures.open_erasures(connection, 3)
-        outcomes.append(erase(stores, waiting, "run"))
+        with dg.DagsterInstance.ephemeral() as instance:
+            outcomes.append(erase(stores, waiting, "run", instance))
         return whole(*args, **more)
 
     monkeypatch.setattr(chunks_module, "chunk_document", deleted_meanwhile)

@@ -88,9 +88,7 @@ class LocalObjects:
         return self._visible(key).is_file()
 
     def current(self, prefix: str = "") -> Iterator[ObjectVersion]:
-        base = self.root / prefix if prefix else self.root
-        start = base if base.is_dir() else base.parent
-        for path in sorted(start.rglob("*")):
+        for path in sorted(self._start(prefix).rglob("*")):
             relative = path.relative_to(self.root)
             if relative.parts[0] in _HIDDEN or path.is_symlink() or not path.is_file():
                 continue
@@ -125,9 +123,13 @@ class LocalObjects:
         return removed
 
     def purge_prefix(self, prefix: str) -> int:
-        base = self.root / prefix
-        keys = [p.relative_to(self.root).as_posix() for p in sorted(base.parent.rglob("*")) if p.is_file()]
+        keys = [p.relative_to(self.root).as_posix() for p in sorted(self._start(prefix).rglob("*")) if p.is_file()]
         return sum(self.purge(key) for key in keys if key.startswith(prefix) and key.split("/")[0] not in _HIDDEN)
+
+    def _start(self, prefix: str) -> Path:
+        """The folder that holds every key with this prefix, and little else; it need not be there."""
+        base = self.root / prefix
+        return base if prefix.endswith("/") or not prefix else base.parent
 
     def _receive(self, data: BinaryIO | bytes) -> tuple[Path, str, int]:
         """Write to a temporary file on the same file system; returns (path, sha256, size)."""
