@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
 from cli.stack import running
-from foundation.errors import AsklineError, Unavailable
+from foundation.errors import AsklineError, InvalidInput, Unavailable
 from foundation.settings import Settings
 
 
@@ -34,14 +35,21 @@ class Client:
 
     def upload(self, path: Path, fields: dict[str, Any], name: str | None = None) -> dict[str, Any]:
         """One file; returns its record."""
-        with path.open("rb") as file:
-            answer = self._send("POST", "/upload", files={"files": (name or path.name, file)}, data=fields)
+        try:
+            with path.open("rb") as file:
+                answer = self._send("POST", "/upload", files={"files": (name or path.name, file)}, data=fields)
+        except OSError as error:
+            raise InvalidInput(f"{path}: {error.strerror}.", fix="Check the file and its permissions.") from error
         item: dict[str, Any] = answer["items"][0]
         return item
 
     def _send(self, method: str, path: str, **more: Any) -> Any:
         try:
             response = self._http.request(method, path, **more)
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise InvalidInput(
+                f"--url: {self.url} is no address of a service.", fix="Write it as http://127.0.0.1:8080."
+            ) from error
         except httpx.TransportError as error:
             raise Unavailable(
                 f"Askline does not answer at {self.url}.", fix="Start it with `askline up`, or give --url."
@@ -49,6 +57,11 @@ class Client:
         if response.is_success:
             return response.json() if response.content else None
         raise _problem(response)
+
+
+def segment(name: str) -> str:
+    """An id or a name as one segment of a path."""
+    return quote(name, safe="")
 
 
 def _problem(response: httpx.Response) -> AsklineError:

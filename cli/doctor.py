@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sys
@@ -11,9 +12,9 @@ from typing import Any
 
 import httpx
 
-from cli.stack import ROOT, running
+from cli.stack import running
 from foundation.adapters.embedded import postgres
-from foundation.adapters.embedded.model_files import ensure_model
+from foundation.adapters.embedded.model_files import installed_model
 from foundation.domain import load_domain
 from foundation.errors import AsklineError
 from foundation.settings import Settings
@@ -55,7 +56,7 @@ def _packages() -> list[Finding]:
 def _model(settings: Settings) -> Finding:
     chosen = settings.embeddings
     try:
-        files = ensure_model(chosen.model, chosen.model_dir)
+        files = installed_model(chosen.model, chosen.model_dir)
     except AsklineError as error:
         return Finding("embedding model", "missing", error.message, error.fix)
     return Finding("embedding model", "ok", f"{chosen.model} in {files.onnx.parent}")
@@ -70,7 +71,10 @@ def _domain(settings: Settings) -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    folder = settings.folder if settings.folder.exists() else ROOT
+    folder = next(path for path in (settings.folder, *settings.folder.parents) if path.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        reason = f"{settings.folder}: {folder} " + ("cannot be written" if folder.is_dir() else "is no folder")
+        return Finding("data folder", "missing", reason, "Name another by ASKLINE_DATA_DIR, or correct permissions.")
     free = shutil.disk_usage(folder).free / 1e9
     detail = f"{settings.folder}: {free:.0f} GB free"
     return Finding("data folder", "ok" if free > 2 else "warning", detail, None if free > 2 else "Free some space.")
@@ -79,6 +83,10 @@ def _disk(settings: Settings) -> Finding:
 def _postgres(settings: Settings) -> Finding:
     if settings.database.url is not None:
         return Finding("postgres", "ok", "of ASKLINE_DATABASE__URL; `askline status` shows whether it answers")
+    try:
+        postgres.wheel()
+    except AsklineError as error:
+        return Finding("postgres", "missing", error.message, error.fix)
     pid = postgres.running_pid(postgres_folder(settings))
     if pid is None:
         return Finding("postgres", "stopped", "the embedded server does not run", "Start it with `askline up`.")
@@ -96,10 +104,11 @@ def _stack(settings: Settings) -> list[Finding]:
     findings = [Finding("stack", "ok", f"process {found.pid}: {found.service_url}, {found.dagster_url}")]
     try:
         health = httpx.get(f"{found.service_url}/health", timeout=5).json()
-    except (httpx.HTTPError, ValueError) as error:
-        reason = type(error).__name__
+        parts = health["dependencies"].items()
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        reason = f"{found.service_url} does not answer ({type(error).__name__})"
         return [*findings, Finding("query service", "stopped", reason, f"Read {settings.folder}/logs.")]
-    for name, part in health["dependencies"].items():
+    for name, part in parts:
         detail = ", ".join(f"{key} {value}" for key, value in part.items() if key not in ("status", "fix"))
         findings.append(Finding(name, "ok" if part["status"] == "ok" else "stopped", detail, part.get("fix")))
     return findings

@@ -10,7 +10,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from cli.client import Client
-from cli.output import console
+from cli.output import errors
 from foundation.errors import AsklineError, InvalidInput
 
 FINAL = ("indexed", "failed", "deleted")
@@ -18,11 +18,16 @@ SKIPPED = ("LICENCES.md", "questions.yaml", "SYNTHEA_LICENSE", "make")
 
 
 def files_below(paths: Iterable[Path]) -> list[Path]:
-    """Files, and the files of folders, without hidden ones."""
+    """Files, and the files of folders, without hidden ones. InvalidInput where there is none."""
     found: list[Path] = []
+    paths = list(paths)
     for path in paths:
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
         found += [p for p in inside if p.is_file() and not any(part.startswith(".") for part in p.parts[-2:])]
+    if not found:
+        raise InvalidInput(
+            f"{', '.join(map(str, paths))}: there is no file in there.", fix="Name files, or folders that hold some."
+        )
     return found
 
 
@@ -43,7 +48,7 @@ def upload(
         BarColumn(),
         TextColumn("{task.completed}/{task.total}"),
         TimeElapsedColumn(),
-        console=console,
+        console=errors,
         disable=quiet,
         transient=True,
     )

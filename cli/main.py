@@ -13,14 +13,16 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
+from typer.exceptions import TyperException
 
 from cli import demo as demo_run
 from cli import doctor as doctor_run
-from cli.client import Client, connect
+from cli.client import Client, connect, segment
 from cli.ingest import files_below
 from cli.ingest import upload as upload_files
-from cli.output import as_json, console, lineage_tree, show_answer, show_documents, show_error, status
+from cli.output import as_json, console, errors, lineage_tree, show_answer, show_documents, show_error, status
 from cli.stack import Stack
 from foundation.errors import AsklineError
 from foundation.settings import Settings, get_settings
@@ -47,7 +49,7 @@ def _client(url: str | None) -> Iterator[Client]:
 @contextmanager
 def _stack(settings: Settings) -> Iterator[Stack]:
     """A running stack that is stopped in every case, on Ctrl-C and on SIGTERM too."""
-    stack = Stack(settings, lambda line: console.print(f"[dim]· {line}[/]"))
+    stack = Stack(settings, lambda line: errors.print(f"[dim]· {line}[/]"))
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -55,12 +57,12 @@ def _stack(settings: Settings) -> Iterator[Stack]:
     signal.signal(signal.SIGTERM, interrupted)
     started = False
     try:
-        with console.status("starting Askline"):
+        with errors.status("starting Askline"):
             stack.start()
         started = True
         yield stack
     except KeyboardInterrupt:
-        console.print("\n[dim]stopping[/]")
+        errors.print("\n[dim]stopping[/]")
         if not started:
             raise typer.Exit(130) from None
     finally:
@@ -96,7 +98,9 @@ def demo(
         _smoke(json_output)
         return
     with _stack(get_settings()) as stack:
-        demo_run.show(stack)
+        shown = demo_run.show(stack, quiet=json_output)
+        if json_output:
+            as_json(shown)
         _watch(stack)
 
 
@@ -108,15 +112,15 @@ def _smoke(json_output: bool) -> None:
         problems: list[str] | None = None
         with _stack(settings) as stack:
             problems = run_checks(stack)
-    if json_output:
-        as_json({"ok": problems == [], "problems": problems})
     if problems is None:
         raise typer.Exit(130)
+    if json_output:
+        as_json({"ok": problems == [], "problems": problems})
+    for problem in problems:
+        errors.print(f"[red]✗[/] {escape(problem)}", highlight=False)
     if problems:
-        for problem in problems:
-            console.print(f"[red]✗[/] {problem}", markup=True, highlight=False)
         raise typer.Exit(1)
-    console.print("[green]make smoke: everything holds.[/]")
+    errors.print("[green]make smoke: everything holds.[/]")
 
 
 @app.command()
@@ -151,13 +155,10 @@ def ask(
     """Ask a question; the answer comes with its citations, SQL and lineage."""
     with _client(url) as client:
         body = {"question": question, "session_id": session, "routes": route}
-        if json_output:
-            as_json(client.post("/ask", body))
-            return
-        with console.status("thinking"):
+        with errors.status("thinking"):
             answer = client.post("/ask", body)
-            found = client.get(f"/lineage/answers/{answer['answer_id']}")
-        show_answer(question, answer, found)
+            found = None if json_output else client.get(f"/lineage/answers/{answer['answer_id']}")
+    as_json(answer) if json_output else show_answer(question, answer, found)
 
 
 @app.command("status")
@@ -169,11 +170,14 @@ def show_status(
     """Documents with their state; of one file everything that is known."""
     with _client(url) as client:
         if file and file.startswith("doc_"):
-            items = [client.get(f"/documents/{file}")]
+            items = [client.get(f"/documents/{segment(file)}")]
         else:
             items = client.get("/documents", q=file, limit=500)["items"]
     if json_output:
         as_json(items)
+        return
+    if not items:
+        errors.print(f"No document has “{escape(file)}” in its name." if file else "There is no document yet.")
         return
     show_documents(items)
     if file and len(items) == 1:
@@ -191,7 +195,7 @@ def lineage(
     """The way from an answer, document, chunk or table to the bytes."""
     kinds = {"ans_": "answers", "doc_": "documents", "chk_": "chunks"}
     with _client(url) as client:
-        found = client.get(f"/lineage/{kinds.get(id[:4], 'tables')}/{id}")
+        found = client.get(f"/lineage/{kinds.get(id[:4], 'tables')}/{segment(id)}")
     as_json(found) if json_output else console.print(lineage_tree(found))
 
 
@@ -204,9 +208,9 @@ def delete(
 ) -> None:
     """Delete a document: gone from answers at once, then erased from every store and verified."""
     with _client(url) as client:
-        erasure = client.delete(f"/documents/{id}")
+        erasure = client.delete(f"/documents/{segment(id)}")
         deadline = time.monotonic() + wait
-        with console.status("erasing"):
+        with errors.status("erasing"):
             report = client.get(f"/erasures/{erasure['erasure_id']}")
             while report["status"] == "running" and time.monotonic() < deadline:
                 time.sleep(0.3)
@@ -225,7 +229,8 @@ def delete(
 @app.command()
 def doctor(json_output: Json = False) -> None:
     """What is installed, what runs, what is missing, and what to do."""
-    findings = doctor_run.examine(get_settings())
+    with errors.status("looking"):
+        findings = doctor_run.examine(get_settings())
     if json_output:
         as_json(findings)
     else:
@@ -233,7 +238,7 @@ def doctor(json_output: Json = False) -> None:
         table = Table("part", "state", "detail", "what to do", header_style="bold")
         for finding in findings:
             state = f"[{colours[finding['state']]}]{finding['state']}[/]"
-            table.add_row(finding["part"], state, finding["detail"], finding["fix"] or "")
+            table.add_row(finding["part"], state, escape(finding["detail"]), escape(finding["fix"] or ""))
         console.print(table)
     if any(finding["state"] == "missing" for finding in findings):
         raise typer.Exit(1)
@@ -273,19 +278,31 @@ def list_keys(url: Url = None, json_output: Json = False) -> None:
 def revoke_key(key_id: str, url: Url = None, json_output: Json = False) -> None:
     """Revoke a key at once."""
     with _client(url) as client:
-        client.delete(f"/keys/{key_id}")
+        client.delete(f"/keys/{segment(key_id)}")
     as_json({"key_id": key_id, "revoked": True}) if json_output else console.print(f"{key_id} is revoked.")
 
 
 def main() -> None:
+    """Exit codes: 0 done; 1 it failed, and the error says why; 2 wrong usage; 130 interrupted."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except AsklineError as error:
-        if "--json" in sys.argv:
-            as_json({"code": error.code, "message": error.message, "fix": error.fix})
-        else:
-            show_error(error.code, error.message, error.fix)
-        sys.exit(1)
+        code = _failed(error.code, error.message, error.fix, 1)
+    except typer.Abort:
+        code = 130
+    except TyperException as error:  # an option or argument that is missing, unknown or of another kind
+        said = getattr(error, "format_message", error.__str__)()
+        code = _failed("usage", said, "`askline --help` and `askline COMMAND --help` say what there is.", 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _failed(code: str, message: str, fix: str, exit_code: int) -> int:
+    """The error as JSON on standard output where --json was given, else in words on standard error."""
+    if "--json" in sys.argv:
+        as_json({"error": {"code": code, "message": message, "fix": fix}})
+    else:
+        show_error(code, message, fix)
+    return exit_code
 
 
 if __name__ == "__main__":

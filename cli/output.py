@@ -29,6 +29,7 @@ def status(name: str) -> str:
 
 
 def as_json(value: Any) -> None:
+    """On standard output, alone: progress and remarks go to standard error."""
     console.print_json(json.dumps(value, default=str))
 
 
@@ -108,7 +109,9 @@ def lineage_tree(lineage: dict[str, Any]) -> Tree:
 
 
 def show_documents(items: list[dict[str, Any]]) -> None:
-    table = Table("file", "status", "version", "chunks", "tables", "document id", header_style="bold")
+    table = Table("file", "status", "version", "chunks", "tables", header_style="bold")
+    table.columns[0].overflow = "fold"
+    table.add_column("document id", no_wrap=True, min_width=36)  # whole: the other commands take it
     for item in items:
         counts = item.get("counts", {})
         table.add_row(
@@ -117,7 +120,7 @@ def show_documents(items: list[dict[str, Any]]) -> None:
             str(item.get("version_number") or ""),
             str(counts.get("chunks", "")),
             str(counts.get("tables", "") or ""),
-            item["document_id"],
+            item.get("document_id", ""),
         )
         if item.get("error"):
             table.add_row("", f"[red]{item['error']['code']}[/]", "", "", "", escape(item["error"]["message"]))

@@ -16,7 +16,7 @@ import psutil
 from cli.client import Client
 from cli.demo import wait_for_marts
 from cli.ingest import sample_files, upload
-from cli.output import console
+from cli.output import errors
 from cli.questions import SAMPLES, faults, sample_questions
 from cli.stack import Stack
 from foundation.errors import AsklineError
@@ -46,13 +46,13 @@ def run_checks(stack: Stack) -> list[str]:
     for check in checks:
         name = check.__name__.replace("_", " ")
         started = time.monotonic()
-        with console.status(name):
+        with errors.status(name):
             try:
                 found = check()
             except (AsklineError, httpx.HTTPError, KeyError, AssertionError) as error:
                 found = [f"{type(error).__name__}: {error}"]
         mark = "[red]✗[/]" if found else "[green]✓[/]"
-        console.print(f"{mark} {name} [dim]({time.monotonic() - started:.1f} s)[/]", highlight=False)
+        errors.print(f"{mark} {name} [dim]({time.monotonic() - started:.1f} s)[/]", highlight=False)
         problems += [f"{name}: {problem}" for problem in found]
     return problems
 

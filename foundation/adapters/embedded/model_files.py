@@ -102,6 +102,15 @@ def ensure_model(
     return _files(source, home)
 
 
+def installed_model(model: str, folder: Path | None = None, *, cache: Path | None = None) -> ModelFiles:
+    """The same without fetching anything: ConfigurationError where the files are not there."""
+    source = SOURCES.get(model)
+    home = (cache or Path(platformdirs.user_cache_dir("askline"))) / "models"
+    if folder is None and source is not None and not _intact(source, home / f"{model}-{source.sha256[:12]}"):
+        raise ConfigurationError(f"{model} is not in {home}, or not whole.", fix=f"Run `make models`. {_OFFLINE_FIX}")
+    return ensure_model(model, folder, cache=cache)
+
+
 def _from_folder(source: ModelSource, folder: Path) -> ModelFiles:
     for pinned in (source.onnx, source.tokenizer):
         path = folder / pinned.name
