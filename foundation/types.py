@@ -75,6 +75,18 @@ class FileWarning:
 
 
 @dataclass(frozen=True, slots=True)
+class PageOcr:
+    """How a page was read by OCR. `confidence` is the mean over its words, from 0 to 1; `turn` is by how many degrees
+    the page had to be turned clockwise to stand upright."""
+
+    page: int
+    engine: str
+    confidence: float
+    seconds: float
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """A parsed piece. `page` counts from 1; None where the format has no pages."""
 
@@ -108,6 +120,15 @@ class ParsedMember:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class KeptMember:
+    """A member whose bytes are kept with the artefacts of the version that holds it; the fields are ParsedMember's."""
+
+    path: str
+    file_name: str
+    size: int
+
+
 @dataclass(slots=True)
 class ParsedDocument:
     """What a document parser returns. Every Element and WordBox points into `text`."""
@@ -123,6 +144,8 @@ class ParsedDocument:
     warnings: list[FileWarning] = field(default_factory=list)
     members: list[ParsedMember] = field(default_factory=list)
     """The files inside it that become documents of their own."""
+    ocr: list[PageOcr] = field(default_factory=list)
+    """The pages that were read by OCR."""
 
 
 ColumnType = Literal["text", "bigint", "decimal", "double", "boolean", "date", "timestamp"]
@@ -162,6 +185,8 @@ class ParsedTable:
     columns: tuple[Column, ...]
     row_count: int
     parquet_path: str
+    rejects: bool = False
+    """The irregular rows of the file, with line and reason, instead of a table of its own."""
 
 
 @dataclass(slots=True)
@@ -243,6 +268,8 @@ class TableInfo:
     file_name: str | None = None
     sheet: str | None = None
     description: str | None = None
+    rejects: bool = False
+    """It holds the irregular rows of its file."""
     run_id: str | None = None
     """The Dagster run that published a mart; an upload's runs are those of its version's stages."""
 
@@ -262,6 +289,8 @@ class Node:
     name: str
     external_id: str | None = None
     aliases: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()
+    """Ids of other nodes that resolution found to be this thing; each finds it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +323,20 @@ class VersionGraph:
     nodes: Sequence[Node]
     edges: Sequence[Edge]
     mentions: Sequence[Mention]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What was decided about two nodes, by which rule, and why; `pinned_by` is who decided it in place of the rules."""
+
+    left: Node
+    right: Node
+    same: bool
+    rule: str
+    reason: str
+    score: float
+    decided_at: datetime
+    pinned_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ def dataset_of(version_id: str, table: ParsedTable) -> TableInfo:
         ordinal=table.ordinal,
         version_id=version_id,
         sheet=table.sheet,
+        rejects=table.rejects,
     )
 
 

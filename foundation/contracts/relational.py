@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from foundation.errors import NotFound, QueryFailed, QueryTimedOut, StageFailed
@@ -82,6 +85,20 @@ class RelationalContract:
         assert result.columns == tuple(names)
         assert result.rows == tuple(ROWS)
         assert not result.truncated
+
+    def test_a_parquet_file_goes_in_as_its_rows_would(
+        self, relational: Relational, as_owner: AsOwner, tmp_path: Path
+    ) -> None:
+        kinds = (pa.int64(), pa.decimal128(10, 2), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us"))
+        fields = [(c.name, kind) for c, kind in zip(EVERY_TYPE, (*kinds, pa.string()), strict=True)]
+        values = [dict(zip([name for name, _ in fields], row, strict=True)) for row in ROWS]
+        pq.write_table(pa.Table.from_pylist(values, pa.schema(fields)), tmp_path / "t.parquet")
+        assert relational.copy_parquet("phys_1", EVERY_TYPE, tmp_path / "t.parquet") == 3
+        assert relational.column_types("phys_1") == {column.name: column.type for column in EVERY_TYPE}
+        as_owner(relational.publish_statements("every_type", "phys_1"))
+        known = {"every_type": [column.name for column in EVERY_TYPE]}
+        result = self.ask(relational, "SELECT * FROM every_type ORDER BY big DESC NULLS LAST", known)
+        assert result.rows == tuple(ROWS)
 
     def test_a_column_may_have_any_name_that_fits(self, relational: Relational, as_owner: AsOwner) -> None:
         columns = (Column('we"ird %s ü', "x", "bigint"), Column("select", "y", "text"))

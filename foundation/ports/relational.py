@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from foundation.types import Column, GuardedSql, QueryResult
@@ -16,6 +17,9 @@ class Relational(Protocol):
 
     def copy_table(self, physical: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> int:
         """Create or replace the physical table by COPY, whole or not at all; returns its row count."""
+
+    def copy_parquet(self, physical: str, columns: Sequence[Column], parquet: Path) -> int:
+        """The same of a Parquet file's columns of these names, in a stream: memory does not grow with the rows."""
 
     def column_types(self, physical: str) -> dict[str, str]:
         """Our ColumnType names by column, read back from the server."""

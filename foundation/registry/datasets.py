@@ -38,6 +38,7 @@ def save_dataset(connection: Connection, table: TableInfo) -> None:
         "columns": [asdict(column) for column in table.columns],
         "row_count": table.row_count,
         "parquet_key": table.parquet_path,
+        "rejects": table.rejects,
         "postgres_table": relation_name(table.dataset_id) if table.postgres else None,
         "run_id": table.run_id,
     }
@@ -102,10 +103,19 @@ def visible_table(connection: Connection, principal: Principal, name: str) -> Ta
     return found[0]
 
 
+_ABOUT_REJECTS = {"irregular", "reject", "rejects", "rejected"}
+
+
 def one_a_content(tables: Iterable[TableInfo], question_words: Collection[str] = ()) -> list[TableInfo]:
-    """Each dataset once: by the name of which the question has the most words, else by the oldest document's."""
+    """Each dataset once: by the name of which the question has the most words, else by the oldest document's.
+
+    Irregular rows only where the question asks for them.
+    """
     by_dataset: dict[str, list[TableInfo]] = {}
+    about_rejects = not _ABOUT_REJECTS.isdisjoint(question_words)
     for table in tables:
+        if table.rejects and not about_rejects:
+            continue
         by_dataset.setdefault(table.dataset_id, []).append(table)
 
     def fit(table: TableInfo) -> tuple[int, str]:
@@ -133,6 +143,7 @@ def table_info(row: RowMapping, known: TableName, file_name: str | None) -> Tabl
         file_name=file_name,
         sheet=row["sheet"],
         description=row["description"],
+        rejects=row["rejects"],
         run_id=row["run_id"],
     )
 

@@ -1,5 +1,6 @@
 """postgres_copies: each typed table as a Postgres table, for row-level and fresh questions."""
 
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -12,7 +13,6 @@ from foundation.types import ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.tables import structured_tables
 from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
-from pipelines.parsing.tables import iter_rows
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -37,7 +37,7 @@ def _copy(stores: Stores, version: ClaimedVersion) -> Counts:
     for row in found:
         columns = tuple(column_from_json(column) for column in row["columns"])
         path = stores.derived_path(row["parquet_key"])
-        copied += stores.relational.copy_table(row["postgres_table"], columns, iter_rows(path, columns))
+        copied += stores.relational.copy_parquet(row["postgres_table"], columns, Path(path))
         types = stores.relational.column_types(row["postgres_table"])
         wrong = [c.name for c in columns if types.get(c.name) != c.type]
         if wrong:

@@ -14,7 +14,17 @@ import pyarrow.compute as pc
 
 from foundation.types import ColumnType
 from pipelines.parsing.date_formats import FormattedDates
-from pipelines.parsing.value_kinds import Booleans, IsoDates, IsoTimestamps, Kind, Numbers, NumberStyle, Texts
+from pipelines.parsing.value_kinds import (
+    INTEGER,
+    Booleans,
+    IsoDates,
+    IsoTimestamps,
+    Kind,
+    Numbers,
+    NumberStyle,
+    Texts,
+    all_match,
+)
 
 _FIRST_LOOK = 64
 """Values on which most candidates fail, so that a text column costs next to nothing."""
@@ -37,7 +47,8 @@ class ColumnEvidence:
     def __init__(self) -> None:
         self.values = 0
         self.numbers = {style: Numbers(style) for style in NumberStyle}
-        self._others: list[Kind] = [Booleans(), IsoDates(), IsoTimestamps(False), IsoTimestamps(True), FormattedDates()]
+        self._days, self._moments = IsoDates(), IsoTimestamps(False)
+        self._others: list[Kind] = [Booleans(), self._days, self._moments, IsoTimestamps(True), FormattedDates()]
 
     def observe(self, values: pa.Array) -> None:
         values = values.drop_null()
@@ -47,9 +58,18 @@ class ColumnEvidence:
             return
         values = pc.utf8_trim_whitespace(values)
         for part in (values[:_FIRST_LOOK], values[_FIRST_LOOK:]):
-            for kind in alive:
-                if kind.alive and len(part):
-                    kind.observe(part)
+            if len(part):
+                self._observe_part(part, alive)
+
+    def _observe_part(self, values: pa.Array, kinds: list[Kind]) -> None:
+        integers = any(n.alive for n in self.numbers.values()) and all_match(values, INTEGER)
+        for kind in kinds:
+            if not kind.alive or (kind is self._moments and self._days.alive):
+                continue  # a day is a moment too, so there is nothing to look at
+            if integers and isinstance(kind, Numbers):
+                kind.observe_integers(values)
+            else:
+                kind.observe(values)
 
     def decide(self, *, decimal_comma: bool, comma_groups: bool) -> Typed:
         """The column's type. The two flags say what other columns of the same file have proved about its commas."""

@@ -1,24 +1,25 @@
-"""CSV and TSV files: one typed table, no row lost."""
+"""CSV and TSV files: one typed table, and beside it a table of the records that do not fit. No row is lost."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from foundation.errors import DamagedFile, EmptyFile, ResourceLimit
+from foundation.errors import EmptyFile
 from foundation.types import ParsedTable, ParsedWorkbook
+from pipelines.parsing.csv_arrow import NotRegular, arrow_columns, can_read
 from pipelines.parsing.csv_dialect import SAMPLE, CsvDialect, detect_dialect
-from pipelines.parsing.csv_encoding import csv_encoding
+from pipelines.parsing.csv_encoding import CsvEncoding, csv_encoding
+from pipelines.parsing.csv_records import Record, records
 from pipelines.parsing.header import HEAD_ROWS, find_header, skipped_titles
+from pipelines.parsing.rejects import Rejects
 from pipelines.parsing.tables import TableBuilder
 from pipelines.parsing.warning_list import WarningList
 
-PARSER = "csv/1"
-
-Row = tuple[int, list[str]]
-"""The line on which a record starts, from 1, and its fields."""
+PARSER = "csv/2"
 
 
 def parse_csv(
@@ -26,9 +27,10 @@ def parse_csv(
 ) -> ParsedWorkbook:
     """Write the file's table to `out_folder`. Streams: memory does not grow with the number of rows.
 
-    Rows that are too short are padded with nulls and named in a warning. EmptyFile when there is no row at all;
-    DamagedFile, with the line, for a row with more fields than the header, a quote that is never closed, or binary
-    data; ResourceLimit for a cell above `max_cell_chars` or too many columns.
+    A record that is too short is padded with nulls; one with more fields than the header, or with broken quotes, is
+    left out or kept as far as it fits. All of these stand, with their line, in a second table and in warnings.
+    EmptyFile when there is no row at all; DamagedFile for binary data; ResourceLimit for a cell above
+    `max_cell_chars` or too many columns.
     """
     path = Path(path)
     if path.stat().st_size == 0:
@@ -39,15 +41,60 @@ def parse_csv(
         message = f"{file_name} does not say its encoding; it was read as {encoding.name}."
         warnings.add("encoding_guessed", message)
     csv.field_size_limit(max_cell_chars)
-    errors = "replace" if encoding.replace else "strict"
-    with path.open(encoding=encoding.name, errors=errors, newline="") as text:
-        sample = text.read(SAMPLE)
-        dialect = detect_dialect(sample, whole=len(sample) < SAMPLE)
-        text.seek(0)
-        lines = _cleaned(text, warnings) if encoding.replace or encoding.has_nul else text
-        records = _records(lines, dialect, file_name, max_cell_chars)
-        table = _read(records, dialect, file_name, Path(out_folder), warnings)
-    return ParsedWorkbook([table], PARSER, warnings.all())
+    tables = _CsvFile(path, file_name, Path(out_folder), encoding, warnings, max_cell_chars).tables()
+    return ParsedWorkbook(tables, PARSER, warnings.all())
+
+
+class _CsvFile:
+    def __init__(
+        self,
+        path: Path,
+        file_name: str,
+        out_folder: Path,
+        encoding: CsvEncoding,
+        warnings: WarningList,
+        max_cell_chars: int,
+    ) -> None:
+        self._path, self._file_name, self._folder = path, file_name, out_folder
+        self._encoding, self._warnings, self._max_cell_chars = encoding, warnings, max_cell_chars
+
+    def tables(self) -> list[ParsedTable]:
+        errors = "replace" if self._encoding.replace else "strict"
+        with self._path.open(encoding=self._encoding.name, errors=errors, newline="") as text:
+            sample = text.read(SAMPLE)
+            dialect = detect_dialect(sample, whole=len(sample) < SAMPLE)
+            text.seek(0)
+            dirty = self._encoding.replace or self._encoding.has_nul
+            lines = _cleaned(text, self._warnings) if dirty else text
+            return self._read(records(lines, dialect, self._file_name, self._max_cell_chars), dialect)
+
+    def _read(self, found: Iterator[Record], dialect: CsvDialect) -> list[ParsedTable]:
+        head = list(islice(found, HEAD_ROWS))
+        try:
+            index = find_header([record.fields for record in head])
+        except ValueError:
+            raise EmptyFile(f"{self._file_name} has no row with a value.") from None
+        title = skipped_titles([(record.line, record.fields) for record in head[:index]], self._warnings)
+        rows = head[index + 1 :]
+        labels = _full_header(head[index], [record.fields for record in rows], self._warnings)
+        if rows and can_read(self._path, self._encoding, dialect, len(labels)):
+            try:
+                return [self._regular(labels, rows[0].line - 1, dialect, title)]
+            except NotRegular:
+                pass  # read again by the reader that says where
+        table = TableBuilder(labels, self._folder, 0, self._file_name)
+        rejects = Rejects(self._folder, 1, self._warnings)
+        for record in chain(rows, found):
+            fields = _fitted(record, len(labels), rejects)
+            if fields is not None:
+                table.add(fields)
+        return [table.finish(sheet=None, label=title), *rejects.finish()]
+
+    def _regular(self, labels: Sequence[str], skip_lines: int, dialect: CsvDialect, title: str) -> ParsedTable:
+        table = TableBuilder(labels, self._folder, 0, self._file_name)
+        for columns in arrow_columns(self._path, dialect, len(labels), skip_lines):
+            table.add_columns(columns)
+        return table.finish(sheet=None, label=title)
 
 
 def _cleaned(lines: Iterable[str], warnings: WarningList) -> Iterator[str]:
@@ -62,72 +109,33 @@ def _cleaned(lines: Iterable[str], warnings: WarningList) -> Iterator[str]:
         yield line
 
 
-def _records(lines: Iterable[str], dialect: CsvDialect, file_name: str, max_cell_chars: int) -> Iterator[Row]:
-    """Records that are not blank lines, each with the line on which it starts."""
-    above = 1 if dialect.sep_line else 0
-    reader = csv.reader(islice(lines, above, None), **dialect.reader_options)
-    start = above + 1
-    try:
-        for fields in reader:
-            if fields and (len(fields) > 1 or fields[0].strip()):
-                yield start, fields
-            start = above + reader.line_num + 1
-    except csv.Error as error:
-        long_cell = "limit" in str(error)
-        if long_cell and reader.line_num + above <= start:
-            raise ResourceLimit(
-                f"{file_name}, line {start:,}: a cell has more than {max_cell_chars:,} characters",
-                fix="Shorten the cell, or upload the long text as a document of its own.",
-            ) from error
-        what = "a quote is opened and never closed" if long_cell or "end of data" in str(error) else str(error)
-        raise DamagedFile(
-            f"{file_name}, line {start:,}: {what}",
-            fix="Put quotes around the whole cell, write a quote inside it twice, and upload the file again.",
-        ) from error
+def _full_header(header: Record, rows: list[list[str]], warnings: WarningList) -> list[str]:
+    """The header, with empty labels behind it when most of the first rows agree that it is too short."""
+    labels = header.fields
+    widths = Counter(len(fields) for fields in rows)
+    width, count = max(widths.items(), key=lambda item: item[1], default=(0, 0))
+    if width <= len(labels) or count < 2 or 2 * count <= len(rows):
+        return labels
+    if not any(cell.strip() for fields in rows for cell in fields[len(labels) : width]):
+        return labels
+    message = f"The header on line {header.line:,} has {len(labels)} labels for {width} columns."
+    warnings.add("short_header", message, row=header.line)
+    return [*labels, *[""] * (width - len(labels))]
 
 
-def _read(
-    records: Iterator[Row], dialect: CsvDialect, file_name: str, out_folder: Path, warnings: WarningList
-) -> ParsedTable:
-    head = list(islice(records, HEAD_ROWS))
-    try:
-        index = find_header([fields for _, fields in head])
-    except ValueError:
-        raise EmptyFile(f"{file_name} has no row with a value.") from None
-    title = skipped_titles(head[:index], warnings)
-    header_line, header = head[index]
-    labels = _full_header(header, [fields for _, fields in head[index + 1 :]], header_line, warnings)
-    table = TableBuilder(labels, out_folder, 0, file_name)
-    for line, fields in chain(head[index + 1 :], records):
-        if len(fields) != len(labels):
-            fields = _fitted(fields, line, len(labels), dialect, file_name, warnings)
-        table.add(fields)
-    return table.finish(sheet=None, label=title)
-
-
-def _full_header(header: list[str], rows: list[list[str]], line: int, warnings: WarningList) -> list[str]:
-    """The header, with empty labels behind it when all of the first rows agree that it is too short."""
-    widths = {len(fields) for fields in rows}
-    missing = widths.pop() - len(header) if len(rows) > 1 and len(widths) == 1 else 0
-    if missing <= 0 or not any(cell.strip() for fields in rows for cell in fields[len(header) :]):
-        return header
-    message = f"The header on line {line:,} has {len(header)} labels for {len(header) + missing} columns."
-    warnings.add("short_header", message, row=line)
-    return [*header, *[""] * missing]
-
-
-def _fitted(
-    fields: list[str], line: int, width: int, dialect: CsvDialect, file_name: str, warnings: WarningList
-) -> list[str]:
+def _fitted(record: Record, width: int, rejects: Rejects) -> list[str] | None:
+    """The record's fields at the table's width; None when it has values for which there is no column."""
+    fields = record.fields
+    surplus = any(cell.strip() for cell in fields[width:])
+    if surplus:
+        rejects.add(record, f"{len(fields)} fields where the header has {width}", kept=False, code="long_row")
+        return None
+    if record.damaged:
+        reason = "a quote is not closed, or closed inside a cell"
+        rejects.add(record, reason, kept=True, code="quote_damaged")
     if len(fields) < width:
-        message = f"Line {line:,} has {len(fields)} of {width} fields; the missing ones are empty."
-        warnings.add("short_row", message, row=line)
+        if not record.damaged:
+            reason = f"{len(fields)} of {width} fields; the missing ones are empty"
+            rejects.add(record, reason, kept=True, code="short_row")
         return fields + [""] * (width - len(fields))
-    if any(cell.strip() for cell in fields[width:]):
-        mark = "tab" if dialect.delimiter == "\t" else f"'{dialect.delimiter}'"
-        raise DamagedFile(
-            f"{file_name}, line {line:,}: {len(fields)} fields where the header has {width}",
-            fix=f"Put quotes around a cell that holds a {mark}, or add the missing columns to the header, "
-            "and upload the file again.",
-        )
     return fields[:width]

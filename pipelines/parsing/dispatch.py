@@ -22,7 +22,7 @@ PARSERS = {
     "msg": "msg/1",
     "archive": "archive/1",
     "text": "text/1",
-    "csv": "csv/1",
+    "csv": "csv/2",
     "xlsx": "xlsx/1",
 }
 """Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""

@@ -62,13 +62,21 @@ class TableBuilder:
         rows, self._pending, self._weight = self._pending, [], 0
         if not rows:
             return
-        columns = [_nulled(pa.array(cells, pa.string())) for cells in zip(*rows, strict=True)]
+        self._take([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)])
+
+    def add_columns(self, columns: Sequence[pa.Array]) -> None:
+        """Many rows at once: a string array for each label, all of one length."""
+        self._flush()
+        self._take(columns)
+
+    def _take(self, columns: Sequence[pa.Array]) -> None:
+        columns = [_nulled(values) for values in columns]
         for evidence, values in zip(self._evidence, columns, strict=True):
             evidence.observe(values)
         self._spool.write_batch(pa.record_batch(columns, schema=self._schema))
-        self._rows += len(rows)
+        self._rows += len(columns[0])
 
-    def finish(self, *, sheet: str | None, label: str) -> ParsedTable:
+    def finish(self, *, sheet: str | None, label: str, rejects: bool = False) -> ParsedTable:
         self._flush()
         self._spool.close()
         kept = [i for i, text in enumerate(self._labels) if text or self._evidence[i].values]
@@ -80,7 +88,7 @@ class TableBuilder:
             _column(name, self._labels[i] or name, typed, profile)
             for i, name, typed, profile in zip(kept, names, types, profiles, strict=True)
         )
-        return ParsedTable(self._ordinal, sheet, label, columns, self._rows, str(self._target))
+        return ParsedTable(self._ordinal, sheet, label, columns, self._rows, str(self._target), rejects)
 
     def _convert(self, kept: Sequence[int], names: Sequence[str], types: Sequence[Typed]) -> list[ColumnProfile]:
         profiles = [ColumnProfile() for _ in kept]

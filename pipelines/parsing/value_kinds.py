@@ -128,6 +128,7 @@ _NUMBERS = {
     NumberStyle.GROUPED: r"^-?(0|[1-9][0-9]{0,2}(,[0-9]{3})*)(\.[0-9]+)?$",
     NumberStyle.COMMA: r"^-?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(\.[0-9]{3})+)(,[0-9]+)?$",
 }
+INTEGER = r"^-?(0|[1-9][0-9]*)$"
 _WITH_EXPONENT = r"^-?((0|[1-9][0-9]*)?\.[0-9]+[eE][+-]?|(0|[1-9][0-9]*)[eE][+-])[0-9]{1,3}$"
 _PROOFS = {
     NumberStyle.GROUPED: r",[0-9]{3}[,.]",
@@ -171,6 +172,13 @@ class Numbers:
             values = values.filter(plain)
         self._gather_proof(values)
         self._measure(self._pointed(values))
+
+    def observe_integers(self, values: pa.Array) -> None:
+        """What `observe` does, for values that match INTEGER: every style reads those, but groups want their commas."""
+        if self.style is NumberStyle.GROUPED:
+            self.observe(values)
+        else:
+            self._measure(values)
 
     def _gather_proof(self, values: pa.Array) -> None:
         if self.style is NumberStyle.PLAIN:

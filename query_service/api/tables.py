@@ -25,6 +25,7 @@ def _shown(table: TableInfo) -> dict[str, Any]:
         "sheet": table.sheet,
         "description": table.description,
         "rows": table.row_count,
+        "rejects": table.rejects,
         "engines": ["postgres", "warehouse"] if table.postgres else ["warehouse"],
         "document_id": table.document_id,
         "version_id": table.version_id,
@@ -40,6 +41,7 @@ def _shown(table: TableInfo) -> dict[str, Any]:
                 "distinct": column.distinct,
                 "minimum": column.minimum,
                 "maximum": column.maximum,
+                "samples": list(column.samples),
             }
             for column in table.columns
         ],

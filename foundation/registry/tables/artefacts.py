@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -53,6 +55,7 @@ datasets = Table(
     Column("parquet_key", Text, nullable=False),
     Column("postgres_table", Text),
     Column("run_id", Text, comment="the run that published a mart; null for an upload"),
+    Column("rejects", Boolean, nullable=False, server_default=text("false"), comment="the irregular rows of its file"),
     when("created_at", default=True),
     CheckConstraint("kind in ('upload', 'mart')", name="kind"),
     CheckConstraint("(kind = 'mart') = (version_id is null)", name="mart_has_no_version"),
@@ -161,4 +164,54 @@ mentions = Table(
     Index("ix_mentions_edge_id", "edge_id"),
     Index("ix_mentions_version_id", "version_id"),
     Index("ix_mentions_chunk_id", "chunk_id"),
+)
+
+
+# What nodes that may be one thing share: candidates are found here, never by comparing all with all.
+node_keys = Table(
+    "node_keys",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("node_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
+    Index("ix_node_keys_node_id", "node_id"),
+)
+
+
+node_merges = Table(
+    "node_merges",
+    metadata,
+    Column("left_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
+    Column("right_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
+    Column("same", Boolean, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("score", Float, nullable=False),
+    when("decided_at", default=True),
+    CheckConstraint("left_id < right_id", name="once_a_pair"),
+    Index("ix_node_merges_right_id", "right_id"),
+)
+
+
+# What a person decided stays when the nodes go: the same document brings the same ids back.
+merge_pins = Table(
+    "merge_pins",
+    metadata,
+    Column("left_id", Text, primary_key=True),
+    Column("right_id", Text, primary_key=True),
+    Column("same", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("pinned_by", Text, nullable=False),
+    when("pinned_at", default=True),
+    CheckConstraint("left_id < right_id", name="once_a_pair"),
+    Index("ix_merge_pins_right_id", "right_id"),
+)
+
+
+# Nodes that are one thing, after all merges; a node that is alone has no row.
+node_clusters = Table(
+    "node_clusters",
+    metadata,
+    Column("node_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), primary_key=True),
+    Column("cluster_id", Text, nullable=False),
+    Index("ix_node_clusters_cluster_id", "cluster_id"),
 )

@@ -15,6 +15,7 @@ import pytest
 
 from foundation.errors import DamagedFile, EmptyFile, ResourceLimit
 from foundation.types import ParsedTable, ParsedWorkbook
+from pipelines.parsing.csv_arrow import LARGE
 from pipelines.parsing.csv_file import parse_csv
 from pipelines.parsing.tables import iter_rows
 
@@ -117,18 +118,23 @@ def test_a_utf16_file_that_is_cut_inside_a_character_keeps_its_rows(parse: Any) 
     assert [w.code for w in workbook.warnings] == ["encoding_damaged"]
 
 
-def test_short_rows_are_padded_and_named_by_line_up_to_twenty(parse: Any) -> None:
+def test_short_rows_are_padded_named_by_line_up_to_twenty_and_listed_all(parse: Any) -> None:
     workbook = parse('a,b,c\n1,"x\ny",3\n' + "1,2\n" * 25)
-    [table] = workbook.tables
+    table, rejects = workbook.tables
     assert table.row_count == 26 and rows(table)[-1] == (1, "2", None)
     assert [w.row for w in workbook.warnings[:20]] == list(range(4, 24))
     assert len(workbook.warnings) == 21 and workbook.warnings[20].message.startswith("5 more")
+    assert [row[0] for row in rows(rejects)] == list(range(4, 29))
 
 
-def test_a_row_with_surplus_fields_fails_the_file_and_names_line_and_fix(parse: Any) -> None:
-    with pytest.raises(DamagedFile, match=r"visits\.csv, line 5: 3 fields where the header has 2") as caught:
-        parse('a,b\n1,"x\ny"\n2,z\n3,Smith, John\n')
-    assert "quotes" in caught.value.fix
+def test_a_row_with_surplus_fields_is_kept_with_its_line_beside_the_table(parse: Any) -> None:
+    workbook = parse('a,b\n1,"x\ny"\n2,z\n3,Smith, John\n4,w\n5,"u,v",w\n')
+    table, rejects = workbook.tables
+    assert rows(table) == [(1, "x\ny"), (2, "z"), (4, "w")]
+    assert (table.rejects, rejects.rejects, rejects.ordinal, rejects.label) == (False, True, 1, "Irregular rows")
+    reason = "3 fields where the header has 2"
+    assert rows(rejects) == [(5, reason, False, "3,Smith, John"), (7, reason, False, '5,"u,v",w')]
+    assert [(w.code, w.row) for w in workbook.warnings] == [("long_row", 5), ("long_row", 7)]
 
 
 def test_surplus_fields_without_a_value_and_a_header_that_is_too_short_lose_nothing(parse: Any) -> None:
@@ -138,11 +144,30 @@ def test_surplus_fields_without_a_value_and_a_header_that_is_too_short_lose_noth
     assert workbook.warnings[0].code == "short_header"
 
 
-def test_an_unclosed_quote_fails_with_the_line_where_its_record_starts(parse: Any) -> None:
-    with pytest.raises(DamagedFile, match="line 3: a quote is opened and never closed"):
-        parse('a,b\n1,x\n2,"y\n3,z\n4,w\n')
-    with pytest.raises(DamagedFile, match="line 2: a quote is opened and never closed"):
-        parse('a,b\n2,"y\n' + "3,z\n" * 1_000, max_cell_chars=500)
+def test_a_broken_quote_costs_its_own_line_and_no_other(parse: Any) -> None:
+    workbook = parse('a,b\n1,x\n2,"y\n3,z\n"4"5,w\n6,"v ""q"" v"\n')
+    table, rejects = workbook.tables
+    assert rows(table) == [(1, "x"), (2, '"y'), (3, "z"), (45, "w"), (6, 'v "q" v')]
+    assert [(row[0], row[2]) for row in rows(rejects)] == [(3, True), (5, True)]
+    assert [(w.code, w.row) for w in workbook.warnings] == [("quote_damaged", 3), ("quote_damaged", 5)]
+    long = parse('a,b\n2,"y\n' + "3,z\n" * 1_000, max_cell_chars=500)
+    assert (long.tables[0].row_count, long.tables[1].row_count) == (1_001, 1)
+
+
+def test_a_large_file_gives_the_same_by_either_reader(tmp_path: Path) -> None:
+    lines = [f'{i},"note {i}, with ""quotes"" and\na line",{i % 7 or ""},0{i % 10},{i}.5' for i in range(40_000)]
+    whole = "\ufeffSome title\nid,note,week,code,amount\n" + "\n".join(lines) + "\n"
+    found = []
+    for name, extra in (("regular", ""), ("ragged", "1,2,3,4,5,6\n")):
+        path = tmp_path / name
+        path.write_text(whole + extra, newline="")
+        assert path.stat().st_size > LARGE
+        (tmp_path / f"{name}.out").mkdir()
+        workbook = parse_csv(path, "visits.csv", tmp_path / f"{name}.out")
+        assert len(workbook.tables) == (2 if extra else 1)
+        found.append((workbook.tables[0].label, workbook.tables[0].columns, rows(workbook.tables[0])))
+    assert found[0] == found[1]
+    assert len(found[0][2]) == 40_000 and found[0][2][7] == (7, 'note 7, with "quotes" and\na line', None, "07", 7.5)
 
 
 def test_a_cell_above_the_limit_fails_with_its_line(parse: Any) -> None:
