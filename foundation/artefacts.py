@@ -7,6 +7,8 @@ versions/<version>/chunks/<chunker>.parquet       chunks with their text
 versions/<version>/embeddings/<model>.parquet     a vector a chunk, with model, revision and dimension
 versions/<version>/tables/<ordinal>.parquet       typed tables
 versions/<version>/tables.json                    their columns and profiles
+versions/<version>/members/<ordinal>              files inside the file, as they came
+versions/<version>/members.json                   their places and names
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +32,7 @@ from foundation.types import (
     Column,
     Element,
     FileWarning,
+    KeptMember,
     ParsedDocument,
     ParsedTable,
     ParsedWorkbook,
@@ -181,6 +185,25 @@ class Artefacts:
             for t in about["tables"]
         ]
         return ParsedWorkbook(tables, about["parser"], [FileWarning(**w) for w in about["warnings"]])
+
+    def save_members(self, version_id: str, members: Sequence[tuple[KeptMember, Path]]) -> None:
+        """The list goes last: it makes the files count."""
+        for ordinal, (_, content) in enumerate(members):
+            with content.open("rb") as file:
+                self.store.put(f"{prefix(version_id)}members/{ordinal}", file)
+        about = json.dumps([asdict(member) for member, _ in members], ensure_ascii=False)
+        self.store.put(f"{prefix(version_id)}members.json", about.encode())
+
+    def load_members(self, version_id: str) -> list[tuple[int, KeptMember]]:
+        """(ordinal, member) of each; empty for a version that holds no files."""
+        try:
+            about = json.loads(self.store.read(f"{prefix(version_id)}members.json"))
+        except NotFound:
+            return []
+        return [(ordinal, KeptMember(**member)) for ordinal, member in enumerate(about)]
+
+    def open_member(self, version_id: str, ordinal: int) -> BinaryIO:
+        return self.store.open(f"{prefix(version_id)}members/{ordinal}")
 
     def purge(self, version_id: str, part: str = "") -> int:
         """`part`: only what lies under this prefix of the version's, such as TABLES."""

@@ -64,6 +64,12 @@ class DagsterSettings(_Group):
     sensor_grace_s: float = Field(
         10, ge=0, description="The uploads sensor leaves younger uploads to the nudge, in seconds."
     )
+    run_workers: int = Field(
+        3,
+        ge=0,
+        description="Runs that `askline up` executes at once in warm workers; one waits ready, the others start when"
+        " needed. 0: a new process for each run, which starts 2 s later.",
+    )
     event_retention_days: int = Field(30, ge=1, description="Dagster's events of older runs are deleted nightly.")
 
 
@@ -93,6 +99,30 @@ class ParsingSettings(_Group):
     memory_mb: int = Field(2048, ge=256, description="Most memory that a parser process may take, in MB.")
     max_output_mb: int = Field(4096, ge=1, description="Largest file that a parser process may write, in MB.")
     max_text_mb: int = Field(50, ge=1, description="Longest text that one file may give, in MB.")
+    unpack_members: int = Field(2000, ge=1, description="Most files that may come out of one archive or mail.")
+    unpack_mb: int = Field(1000, ge=1, description="Most bytes that may come out of one archive or mail, in MB.")
+    unpack_ratio: int = Field(200, ge=1, description="Largest archive by its packed size, in times; above 10 MB.")
+    unpack_depth: int = Field(3, ge=1, description="How deep archives and mails inside each other are unpacked.")
+
+
+class OcrSettings(_Group):
+    engine: Literal["auto", "tesseract", "rapidocr", "off"] = Field(
+        "auto",
+        description="What reads scans and images. auto: tesseract where it is on PATH, rapidocr what it leaves out; "
+        "without tesseract, rapidocr. off: they are not read, and it says so.",
+    )
+    languages: str = Field(
+        "", description="Tesseract's languages, joined by +, such as `eng+spa`; empty: the installed ones, at most 4."
+    )
+    dpi: int = Field(300, ge=100, le=600, description="Dots an inch at which a page without text is drawn to be read.")
+    max_pages: int = Field(500, ge=1, description="Most pages of one file that are read by OCR; the rest is named.")
+    max_megapixels: int = Field(100, ge=1, description="Largest image that is decoded, in millions of pixels.")
+    page_timeout_s: float = Field(60, ge=1, description="Longest time of tesseract for one page, in seconds.")
+    timeout_s: float = Field(
+        900, ge=1, description="No further page of a file is read by OCR after so long, in seconds; it is named."
+    )
+    parallel_pages: int = Field(2, ge=1, description="Pages of one file that are read at once.")
+    low_confidence: float = Field(0.6, ge=0, le=1, description="A page whose words have a lower mean gets a warning.")
 
 
 class EmbeddingSettings(_Group):
@@ -137,6 +167,7 @@ class Settings(BaseSettings):
     dagster: DagsterSettings = DagsterSettings()
     ingestion: IngestionSettings = IngestionSettings()
     parsing: ParsingSettings = ParsingSettings()
+    ocr: OcrSettings = OcrSettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     query: QuerySettings = QuerySettings()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from foundation.errors import AsklineError
 from foundation.publication import show_tables
 from foundation.registry import claims
 from foundation.registry.database import transaction
@@ -15,6 +16,7 @@ from foundation.registry.table_names import answering_documents
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 from pipelines.datasets import name_tables
+from pipelines.members import beyond_limits, holds_members, land_members, settle_members
 from pipelines.read_back import not_read_back
 
 
@@ -23,6 +25,9 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
     whole = _read_back(stores, run_id, versions, required)
     if not whole:
         return 0
+    landed = {
+        v.document_id: land_members(stores, v.document_id, v.version_id, v.file_name) for v in whole if holds_members(v)
+    }
     retired = []
     activated = 0
     with transaction(stores.engine) as connection:
@@ -34,6 +39,8 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
             activated += 1
             name_tables(connection, version.document_id, version.file_name, version.version_id)
             show_tables(connection, stores.relational, version.version_id, replaced or None)
+            if version.document_id in landed:
+                settle_members(connection, stores, version.document_id, landed[version.document_id])
             if replaced and replaced != version.version_id:
                 retired.append(replaced)
     for version_id in retired:
@@ -51,7 +58,7 @@ def _read_back(
     for version, counts in done.items():
         if counts is None:
             continue
-        lost = not_read_back(stores, version, counts)
+        lost = not_read_back(stores, version, counts) or _too_much_inside(stores, version)
         if lost is None:
             whole.append(version)
             continue
@@ -60,6 +67,14 @@ def _read_back(
             forget_stage(connection, version.version_id, stage)
             claims.fail(connection, run_id, version, stage, error)
     return whole
+
+
+def _too_much_inside(stores: Stores, version: ClaimedVersion) -> tuple[Stage, AsklineError] | None:
+    if not holds_members(version):
+        return None
+    with transaction(stores.engine) as connection:
+        error = beyond_limits(connection, stores, version)
+    return None if error is None else (Stage.PARSED_TEXT, error)
 
 
 def show_again(stores: Stores, connection: Connection, version_id: str) -> None:

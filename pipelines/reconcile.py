@@ -19,6 +19,7 @@ from foundation.registry.database import transaction
 from foundation.registry.documents import live_keys
 from foundation.registry.erasures import erase_document, keys_in_erasure
 from foundation.registry.intake import UPLOADS, Arrival, lock_key, register_arrival
+from foundation.registry.members import has_work_on, holder_of_key, is_live_key
 from foundation.stores import Stores
 from foundation.types import ObjectVersion
 
@@ -49,7 +50,9 @@ def reconcile(stores: Stores) -> Reconciled:
         if described_by(version.key):
             continue
         seen.add(version.key)
-        if version.key in known and known[version.key].object_version == version.version_id:
+        if version.key not in known and holder_of_key(version.key) is not None:
+            _sweep(stores, version)
+        elif version.key in known and known[version.key].object_version == version.version_id:
             report.unchanged += 1
         elif version.key not in erasing or version.key in known:
             report.arrived += _arrive(stores, version)
@@ -60,6 +63,16 @@ def reconcile(stores: Stores) -> Reconciled:
         if key not in seen and not stores.landing.exists(key):
             report.deleted += _removed(stores, key, document_id)
     return report
+
+
+def _sweep(stores: Stores, version: ObjectVersion) -> None:
+    """A member that was landed and never registered, since its holder failed or was deleted in that moment."""
+    if (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
+        return
+    with transaction(stores.engine) as connection:
+        lock_key(connection, version.key)
+        if not has_work_on(connection, holder_of_key(version.key) or "") and not is_live_key(connection, version.key):
+            stores.landing.purge(version.key)
 
 
 def _describe(stores: Stores, key: str) -> None:
@@ -77,8 +90,8 @@ def _removed(stores: Stores, key: str, document_id: str) -> int:
         lock_key(connection, key)
         if stores.landing.exists(key):
             return 0
-        version = erase_document(connection, document_id, "landing folder").active_version
-        hide_tables(connection, stores.relational, version)
+        for version in erase_document(connection, document_id, "landing folder").silenced:
+            hide_tables(connection, stores.relational, version)
     return 1
 
 
@@ -163,6 +176,8 @@ def differs(stores: Stores) -> bool:
             continue
         seen.add(version.key)
         registered = known.get(version.key)
+        if registered is None and holder_of_key(version.key) is not None:
+            continue  # not a file that somebody put there
         if (registered is None and version.key not in erasing) or (
             registered is not None and registered.object_version != version.version_id
         ):

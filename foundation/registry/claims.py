@@ -244,7 +244,8 @@ def days_with_work(connection: Connection, grace: timedelta) -> list[tuple[date,
             inbox.c.claimed_at.is_(None),
             document_versions.c.status == Status.UPLOADED,
             documents.c.deleted_at.is_(None),
-            inbox.c.arrived_at < func.clock_timestamp() - grace,
+            # Nobody nudges for what came out of an archive or a mail.
+            or_(inbox.c.arrived_at < func.clock_timestamp() - grace, inbox.c.source == "member"),
         )
         .group_by(inbox.c.arrival_day)
         .order_by(inbox.c.arrival_day)

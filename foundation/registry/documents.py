@@ -86,6 +86,7 @@ def list_documents(
     document_type: str | None = None,
     domain: str | None = None,
     file_name_has: str | None = None,
+    parent_id: str | None = None,
     after: str | None = None,
     limit: int = 50,
 ) -> Sequence[RowMapping]:
@@ -102,6 +103,8 @@ def list_documents(
         clauses.append(documents.c.domain == domain)
     if file_name_has:
         clauses.append(documents.c.file_name.icontains(file_name_has, autoescape=True))
+    if parent_id is not None:
+        clauses.append(documents.c.parent_id == parent_id)
     if after is not None:
         clauses.append(documents.c.document_id < after)  # ids are ordered by time
     return (

@@ -28,6 +28,7 @@ from foundation.errors import NotFound
 from foundation.ids import new_id
 from foundation.registry.audit import record
 from foundation.registry.claims import set_active
+from foundation.registry.members import living_members
 from foundation.registry.tables import (
     batch_versions,
     chunks,
@@ -40,7 +41,7 @@ from foundation.registry.tables import (
 from foundation.types import Principal
 
 ERASED_NAME = "(erased)"
-_SAID = (*KEPT_FIELDS, "effective_date", "sidecar_sha256", "duplicate_of")
+_SAID = (*KEPT_FIELDS, "effective_date", "sidecar_sha256", "duplicate_of", "parent_path")
 """What a document says of itself besides its name."""
 
 
@@ -49,6 +50,14 @@ class Requested:
     erasure_id: str
     active_version: str | None
     """The version that answered until now."""
+    members: tuple[Requested, ...] = ()
+    """Of the documents inside it, which go with it."""
+
+    @property
+    def silenced(self) -> tuple[str, ...]:
+        """Every version that answered until now, of the document and of those inside it."""
+        own = () if self.active_version is None else (self.active_version,)
+        return own + tuple(version for member in self.members for version in member.silenced)
 
 
 def request_erasure(connection: Connection, principal: Principal, document_id: str) -> Requested:
@@ -64,7 +73,10 @@ def request_erasure(connection: Connection, principal: Principal, document_id: s
 
 
 def erase_document(connection: Connection, document_id: str, requested_by: str) -> Requested:
-    """The same for whoever has decided it already (the reconciling scan); the document exists and lives."""
+    """The same for whoever has decided it already (the reconciling scan); the document exists and lives.
+
+    What it holds goes with it: the members of an archive, the attachments of a mail, however deep.
+    """
     document = connection.execute(
         select(documents).where(documents.c.document_id == document_id).with_for_update()
     ).one()
@@ -89,7 +101,8 @@ def erase_document(connection: Connection, document_id: str, requested_by: str) 
         )
     )
     record(connection, requested_by, "delete", document_id, {"erasure_id": erasure_id, "versions": list(versions)})
-    return Requested(erasure_id, document.active_version)
+    held = tuple(erase_document(connection, member, requested_by) for member in living_members(connection, document_id))
+    return Requested(erasure_id, document.active_version, held)
 
 
 def get_erasure(connection: Connection, principal: Principal, erasure_id: str) -> RowMapping:

@@ -32,10 +32,13 @@ class Arrival:
     acl: tuple[str, ...]
     domain: str
     source: str
-    """api or scan"""
+    """api, scan or member"""
     card: Card = field(default_factory=dict)
     """The fields that came with it."""
     sidecar_sha256: str | None = None
+    parent_id: str | None = None
+    """The document that holds it, and its place in there: an archive's member, a mail's attachment."""
+    parent_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,8 @@ def _new_document(connection: Connection, arrival: Arrival) -> Received:
             acl=list(arrival.acl),
             domain=arrival.domain,
             duplicate_of=original,
+            parent_id=arrival.parent_id,
+            parent_path=arrival.parent_path,
         )
     )
     _note_sidecar(connection, document_id, arrival)

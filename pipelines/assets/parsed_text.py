@@ -1,7 +1,9 @@
 """parsed_text: the text of each version with its elements and word boxes; every citation is a span of it."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,8 +18,10 @@ from pipelines.assets.raw_files import raw_files
 from pipelines.assets.tables import structured_tables
 from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import TABLE_TEXT, is_table
+from pipelines.members import holds_members, keep_members
 from pipelines.parse import parse_files
 from pipelines.parsing.dispatch import parse_document
+from pipelines.parsing.members import UnpackLimits
 from pipelines.parsing.table_text import table_document
 from pipelines.parsing.tables import iter_rows
 from pipelines.partitions import day_of
@@ -51,7 +55,16 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
     tables = [version for version in versions if is_table(version)]
     yield from one_by_one(lambda version: _describe_tables(stores, version))(tables)
     documents = [version for version in versions if not is_table(version)]
-    yield from parse_files(stores, documents, parse_document, lambda version, parsed: _save(stores, version, parsed))
+    parsing = stores.settings.parsing
+    limits = UnpackLimits(parsing.unpack_members, parsing.unpack_mb, parsing.unpack_ratio)
+    with tempfile.TemporaryDirectory(prefix="askline-unpacked-") as folder:
+        yield from parse_files(
+            stores,
+            documents,
+            parse_document,
+            lambda version, parsed: _save(stores, version, parsed),
+            lambda version: (Path(folder) / version.version_id, limits),
+        )
 
 
 def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
@@ -68,6 +81,7 @@ def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Co
     if not parsed.text.strip():
         raise NoContent(f"{version.file_name} opens but holds no text.")
     stores.artefacts.save_parsed(version.version_id, parsed)
+    members = keep_members(stores, version, parsed) if holds_members(version) else 0
     with transaction(stores.engine) as connection:
         save_warnings(connection, version, [asdict(warning) for warning in parsed.warnings])
     return {
@@ -76,4 +90,5 @@ def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Co
         "elements": len(parsed.elements),
         "characters": len(parsed.text),
         "warnings": len(parsed.warnings),
+        "members": members,
     }

@@ -26,7 +26,7 @@ class HtmlTable:
         self._cells = [[cell for cell in children(row) if cell.tag in ("td", "th")] for row, _ in self._rows]
 
     def is_data(self) -> bool:
-        """Header cells and captions are only put on data; prose and single columns, in nested tables too, are layout."""
+        """Header cells and captions are only put on data; prose and single columns, nested ones too, are layout."""
         if (self._node.attributes.get("role") or "") in ("presentation", "none"):
             return False
         if self._caption() is not None or any(cell.tag == "th" for row in self._cells for cell in row):

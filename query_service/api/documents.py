@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, BackgroundTasks, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import RowMapping
+from sqlalchemy import Connection, RowMapping
 
 from foundation.access import parse_acl
 from foundation.errors import Conflict, InvalidInput, NotFound
@@ -21,6 +21,7 @@ from foundation.registry.cards import change_card
 from foundation.registry.claims import ask_for_run
 from foundation.registry.erasures import request_erasure
 from foundation.registry.intake import requeue
+from foundation.registry.members import descendants
 from foundation.registry.stages import parser_of
 from foundation.types import Status
 from query_service.api.card import checked_changes
@@ -35,6 +36,7 @@ from query_service.api.common import (
 )
 from query_service.api.records import full_record, record
 from query_service.api.spans import Span, SpanDep
+from query_service.services import Services
 
 router = APIRouter(tags=["documents"])
 
@@ -50,6 +52,7 @@ def list_documents(
     document_type: str | None = None,
     domain: str | None = None,
     q: Annotated[str | None, Query(description="Part of the file name")] = None,
+    parent: Annotated[str | None, Query(description="Id of the archive or mail that they came out of")] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
@@ -60,6 +63,7 @@ def list_documents(
         document_type=document_type,
         domain=domain,
         file_name_has=q,
+        parent_id=parent,
         after=checked_cursor(cursor, "doc"),
         limit=limit + 1,
     )
@@ -116,6 +120,7 @@ def change_document(
         if not values["acl"]:
             raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
         registry.change_document(connection, document_id, {"acl": values["acl"]})
+        _share_members(services, connection, document_id, values["acl"])
     change_card(connection, document_id, row["active_version"] or row["latest_version"], card)
     audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
     for version_id in {row["active_version"], row["latest_version"]} - {None} if values.keys() & _INDEXED else ():
@@ -126,6 +131,15 @@ def change_document(
     except NotFound:  # the change took the document out of the principal's own sight
         return {"document_id": document_id, **values}
     return full_record(connection, fresh, request, principal).model_dump(mode="json")
+
+
+def _share_members(services: Services, connection: Connection, document_id: str, acl: list[str]) -> None:
+    """Whoever may see an archive or a mail may see what is in it, and nobody else."""
+    for member_id in descendants(connection, document_id):
+        registry.change_document(connection, member_id, {"acl": acl})
+        for version in registry.list_versions(connection, member_id):
+            access = registry.access_of_version(connection, version["version_id"])
+            services.stores.search.update_access(version["version_id"], *access)
 
 
 @router.get("/documents/{document_id}/content", summary="The bytes, as they came")

@@ -14,6 +14,7 @@ from foundation.card import IGNORED
 from foundation.names import with_name
 from foundation.registry.cards import related_versions, relations_of
 from foundation.registry.documents import links_of, list_stages
+from foundation.registry.members import visible_members
 from foundation.registry.table_names import names_of_version
 from foundation.types import Principal
 
@@ -54,6 +55,14 @@ class ReplacedBy(BaseModel):
     effective_date: str | None
 
 
+class Member(BaseModel):
+    """A file that came out of the document: a member of an archive, an attachment of a mail."""
+
+    document_id: str
+    file_name: str
+    path: str
+
+
 class DocumentRecord(BaseModel):
     document_id: str
     version_id: str | None
@@ -80,6 +89,10 @@ class DocumentRecord(BaseModel):
     owner: str
     acl: list[str]
     landing_key: str
+    parent_id: str | None = None
+    """The archive or mail that it came out of."""
+    parent_path: str | None = None
+    members: list[Member] = []
     created_at: datetime
     arrived_at: datetime | None = None
     indexed_at: datetime | None = None
@@ -123,6 +136,8 @@ def record(row: RowMapping, base_url: str) -> DocumentRecord:
         owner=row["owner"],
         acl=list(row["acl"]),
         landing_key=row["landing_key"],
+        parent_id=row["parent_id"],
+        parent_path=row["parent_path"],
         created_at=row["created_at"],
         arrived_at=row["arrived_at"],
         indexed_at=row["indexed_at"],
@@ -160,6 +175,10 @@ def full_record(
         )
         for link in links_of(connection, versions)
         if link["dataset_id"] in names  # named once the version has answered
+    ]
+    held = visible_members(connection, principal or Principal(row["owner"]), row["document_id"])
+    found.members = [
+        Member(document_id=m["document_id"], file_name=m["file_name"], path=m["parent_path"]) for m in held
     ]
     found.run_ids = _runs(list_stages(connection, row["document_id"]), row["run_id"])
     return found

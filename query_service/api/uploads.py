@@ -19,6 +19,7 @@ from foundation.errors import AsklineError
 from foundation.registry.claims import ask_for_run
 from foundation.registry.database import transaction
 from foundation.registry.documents import received_document
+from foundation.registry.members import descendants
 from foundation.types import Status
 from query_service.api.card import checked_domain
 from query_service.api.common import ServicesDep, WriterDep
@@ -162,8 +163,13 @@ async def _until_final(services: Services, items: list[dict[str, Any]], seconds:
     ids = [item["document_id"] for item in items if "document_id" in item]
 
     def open_() -> bool:
+        """Whether one of them, or of the files that came out of them, has not ended yet."""
         with transaction(services.stores.engine) as connection:
-            return any(received_document(connection, i)["status"] not in _FINAL for i in ids)
+            inside = [member for document_id in ids for member in descendants(connection, document_id)]
+            rows = [received_document(connection, document_id) for document_id in (*ids, *inside)]
+        for day in {row["arrival_day"] for row in rows if row["parent_id"] and row["status"] == Status.UPLOADED}:
+            _nudge(services, day)
+        return any(row["status"] not in _FINAL for row in rows)
 
     while time.monotonic() < deadline and await asyncio.to_thread(open_):
         await asyncio.sleep(0.2)

@@ -35,6 +35,8 @@ documents = Table(
     Column("licence", Text),
     Column("effective_date", Text, comment="ISO date, of the version that answers"),
     Column("sidecar_sha256", Text, comment="of the NAME.meta.json that was taken last"),
+    Column("parent_id", Text, comment="the document that holds it: an archive, a mail"),
+    Column("parent_path", Text, comment="its place in that document"),
     Column("owner", Text, nullable=False),
     texts("acl"),
     Column("active_version", Text),
@@ -46,6 +48,7 @@ documents = Table(
     CheckConstraint("deleted_at is null or active_version is null", name="deleted_is_inactive"),
     Index("uq_documents_live_key", "landing_key", unique=True, postgresql_where=text("deleted_at is null")),
     Index("ix_documents_active_version", "active_version"),
+    Index("ix_documents_parent_id", "parent_id", postgresql_where=text("parent_id is not null")),
     Index("ix_documents_acl", "acl", postgresql_using="gin"),
 )
 
