@@ -50,6 +50,11 @@ class GraphSchema(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     node_types: tuple[str, ...]
     free_type: str
+    person_type: str | None = None
+    """The type of people; without one no people are looked for."""
+    place_type: str | None = None
+    exclusive_types: tuple[str, ...] = ()
+    """Types of which no node is the same thing as a node of another type, whatever they are called."""
     relations: dict[str, Relation]
     negations: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
@@ -221,11 +226,18 @@ def load_graph_schema(path: Path) -> GraphSchema:
         raise ConfigurationError(
             f"{path}: {error}", fix="Correct the named field of the domain's graph.yaml."
         ) from error
-    if strange := sorted(set(schema.type_words) - set(schema.node_types)):
-        raise ConfigurationError(
-            f"{path}: type_words names the unknown node type {strange[0]!r}.",
-            fix="Add it to node_types, or correct its spelling.",
-        )
+    named: dict[str, list[str]] = {
+        "type_words": list(schema.type_words),
+        "exclusive_types": list(schema.exclusive_types),
+        "person_type": [schema.person_type] if schema.person_type else [],
+        "place_type": [schema.place_type] if schema.place_type else [],
+    }
+    for field, types in named.items():
+        if strange := sorted(set(types) - set(schema.node_types)):
+            raise ConfigurationError(
+                f"{path}: {field} names the unknown node type {strange[0]!r}.",
+                fix="Add it to node_types, or correct its spelling.",
+            )
     for name, relation in schema.relations.items():
         roles = {role for role in (relation.source_is, relation.target_is) if role}
         unknown = (relation.source | relation.target | roles) - set(schema.node_types)

@@ -28,6 +28,7 @@ _ROMAN = {
         ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv"], start=1
     )
 }
+_ROMAN_SERIES = re.compile(r"([IVX]+)([a-z]|[A-HJ-UWYZ])")
 _GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda"}
 _ORDER = re.compile(r"(type \w{1,3}) (.+)\Z"), re.compile(r"(.+) (type \w{1,3})\Z")
 
@@ -87,16 +88,23 @@ def _normal_word(word: str) -> str:
 
 
 def tokens(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Normalised words and marks of `text`, and the character span of each. `type II` gives `type`, `2`."""
+    """Normalised words and marks of `text`, and the character span of each. `type IIc` gives `type`, `2c`."""
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(text):
         word = _normal_word(match.group())
-        if word in _ROMAN and words and words[-1] in _NUMBERED:
-            word = _ROMAN[word]
+        if words and words[-1] in _NUMBERED:
+            word = _number(match.group(), word)
         words.append(word)
         spans.append(match.span())
     return words, spans
+
+
+def _number(written: str, word: str) -> str:
+    """Roman numerals as digits: `IIi` is 2i, `III` is 3."""
+    if series := _ROMAN_SERIES.fullmatch(written):
+        return _ROMAN.get(series[1].lower(), series[1].lower()) + series[2].lower()
+    return _ROMAN.get(word, word)
 
 
 @lru_cache(maxsize=100_000)

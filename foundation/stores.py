@@ -20,7 +20,9 @@ from foundation.adapters.embedded.warehouse import DuckDbWarehouse
 from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
 from foundation.errors import ConfigurationError, Unavailable
+from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.ids import CHUNKER
+from foundation.lexicon import Lexicon, load_lexicon
 from foundation.ports.cache import Cache
 from foundation.ports.catalog import Catalog
 from foundation.ports.embeddings import Embedder
@@ -30,6 +32,7 @@ from foundation.ports.relational import Relational
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
 from foundation.registry.database import create_registry_engine, migrate
+from foundation.resolution import Resolver
 from foundation.settings import Settings
 
 
@@ -100,7 +103,10 @@ class Stores:
     @cached_property
     def graph(self) -> GraphStore:
         self._embedded("graph")
-        return PostgresGraph(self.engine)
+        return PostgresGraph(self.engine, Resolver(self._domain_data))
+
+    def _domain_data(self) -> tuple[Lexicon, GraphSchema]:
+        return load_lexicon(self.domain.folder), load_graph_schema(self.domain.file("graph.yaml"))
 
     @cached_property
     def cache(self) -> Cache:

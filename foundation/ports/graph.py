@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from foundation.types import Edge, Mention, Node, Principal, VersionGraph
+from foundation.types import Edge, Mention, Merge, Node, Principal, VersionGraph
 
 
 class GraphStore(Protocol):
@@ -50,6 +50,17 @@ class GraphStore(Protocol):
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20
     ) -> list[Mention]:
         """At most `limit` mentions of each node and edge, in the order of versions and places."""
+
+    def merges(
+        self, principal: Principal, *, same: bool | None = None, text: str | None = None, limit: int = 100
+    ) -> list[Merge]:
+        """What was decided about pairs of nodes that the principal may both see; `text`: in a name of either."""
+
+    def pin_merge(self, principal: Principal, left_id: str, right_id: str, *, same: bool, reason: str) -> None:
+        """Decide in place of the rules, for as long as it is not taken back. NotFound for what is not visible."""
+
+    def unpin_merge(self, principal: Principal, left_id: str, right_id: str) -> None:
+        """Leave the pair to the rules again. NotFound when nobody pinned it."""
 
     def counts(self, version_id: str) -> dict[str, int]:
         """nodes, edges, mentions that this version holds up."""

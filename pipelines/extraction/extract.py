@@ -19,13 +19,14 @@ from foundation.types import Chunk, VersionGraph
 from pipelines.extraction.builder import GraphBuilder
 from pipelines.extraction.entities import Entity, find_entities, local_term
 from pipelines.extraction.noun_phrases import load_tagger, noun_phrases
+from pipelines.extraction.people import find_people
 from pipelines.extraction.relations import Argument, find_statements, masked_list, masked_sentence
 from pipelines.extraction.units import Unit, split
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-EXTRACTOR = "patterns/2"
+EXTRACTOR = "patterns/3"
 """Raise it when the output changes: it is part of the stage's code version."""
 
 Phrases = list[tuple[int, int]]
@@ -81,6 +82,11 @@ def draft_version(chunks: Sequence[Chunk], lexicon: Lexicon, graph_schema: Graph
     """The first half: all that needs no tagger. `chunks` are of one version, at least one."""
     builder = GraphBuilder(chunks[0].version_id)
     found = find_entities(chunks, lexicon, graph_schema)
+    people = find_people(chunks, found.entities, lexicon, graph_schema)
+    for chunk, marked in zip(chunks, people, strict=True):
+        for entity in marked:
+            builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method)
+    found.entities = [_beside(row, marked) for row, marked in zip(found.entities, people, strict=True)]
     for chunk, entities, definitions in zip(chunks, found.entities, found.definitions, strict=True):
         for entity in entities:
             builder.add_node(entity.term, chunk, entity.start, entity.end, entity.method)
@@ -89,6 +95,13 @@ def draft_version(chunks: Sequence[Chunk], lexicon: Lexicon, graph_schema: Graph
     sentences = list(_sentences(chunks, found.entities))
     telling = [s for s in sentences if s.text[-1] != "?" and graph_schema.may_state(s.text, s.places)]
     return Draft(chunks, found.entities, builder, sentences, telling)
+
+
+def _beside(entities: list[Entity], people: Sequence[Entity]) -> list[Entity]:
+    """The terms that stand in nobody's name."""
+    if not people:
+        return entities
+    return [e for e in entities if all(e.end <= p.start or p.end <= e.start for p in people)]
 
 
 def tag(drafts: Sequence[Draft], nlp: Language | None = None) -> list[list[Phrases]]:

@@ -172,7 +172,8 @@ def _link(
     matches = lexicon.find(question) or lexicon.find(question, fold_abbreviations=True)
     known = [(m.start, m.end, [node_id_of(lexicon.terms[t]) for t in m.term_ids]) for m in matches]
     wanted = [node_id for _, _, node_ids in known for node_id in node_ids]
-    visible = {n.node_id: n for n in store.neighbourhood(principal, wanted, limit=1)[0]} if wanted else {}
+    near = store.neighbourhood(principal, wanted, limit=1)[0] if wanted else []
+    visible = {node_id: node for node in near for node_id in (node.node_id, *node.same_as)}
     candidates = [
         Linked(start, end, question[start:end], next((visible[i] for i in node_ids if i in visible), None))
         for start, end, node_ids in known

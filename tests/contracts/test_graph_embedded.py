@@ -61,7 +61,7 @@ def test_a_deletion_waits_for_a_writer_that_has_only_begun_to_use_its_nodes(regi
     deletion = threading.Thread(target=graph.delete_versions, args=(["old"],))
 
     def delete_in_between(*arguments: Any) -> None:
-        if arguments[2].startswith("INSERT INTO askline.mentions") and not deletion.ident:
+        if arguments[2].startswith("insert into askline.mentions") and not deletion.ident:
             deletion.start()
             deletion.join(1)
 

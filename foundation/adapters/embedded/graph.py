@@ -6,7 +6,8 @@ edge that it ends; an alias through a visible version that uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -14,8 +15,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     Row,
-    String,
-    any_,
     case,
     delete,
     exists,
@@ -26,24 +25,29 @@ from sqlalchemy import (
     text,
     union,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from foundation.access import visible_version
 from foundation.adapters.embedded.graph_input import add, check_version
+from foundation.adapters.embedded.graph_merges import list_merges, pin, unpin
+from foundation.adapters.embedded.graph_reading import alike, edges_at, joined, of_asked, read_nodes
+from foundation.adapters.embedded.graph_resolution import add_keys, partners, settle
+from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
 from foundation.errors import InvalidInput, NotFound
 from foundation.lexicon import normalise
 from foundation.registry.database import transaction
 from foundation.registry.tables import edges, mentions, node_aliases, nodes
-from foundation.types import Edge, Mention, Node, Principal, VersionGraph
+from foundation.resolution import Resolver
+from foundation.types import Edge, Mention, Merge, Node, Principal, VersionGraph
 
 _GRAPH_LOCK = 0x47524150  # "GRAP"
 
 
 class PostgresGraph:
-    """GraphStore over an engine of the registry."""
+    """GraphStore over an engine of the registry. Without a resolver every node is a thing of its own."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, resolver: Resolver | None = None) -> None:
         self._engine = engine
+        self._resolver = resolver
 
     def write_versions(self, versions: Sequence[VersionGraph]) -> None:
         for graph in versions:
@@ -62,21 +66,39 @@ class PostgresGraph:
                 {"graph": _GRAPH_LOCK, "versions": list(by_id)},
             )
             known = _known(connection, list(by_id))
-            if known:
-                connection.execute(text("select pg_advisory_xact_lock(:graph)"), {"graph": _GRAPH_LOCK})
-                touched = _withdraw(connection, known)[1]
-            else:
-                connection.execute(text("select pg_advisory_xact_lock_shared(:graph)"), {"graph": _GRAPH_LOCK})
-                touched = []
+            _lock(connection, shared=not known)
+            touched = _withdraw(connection, known)[1] if known else []
             add(connection, list(by_id.values()))
-            _drop_unheld(connection, touched)
+            near = self._drop(connection, touched)
+            if self._resolver is not None:
+                add_keys(connection, self._resolver, by_id.values())
+        self._settle({node.node_id for graph in by_id.values() for node in graph.nodes} | near)
 
     def delete_versions(self, version_ids: Sequence[str]) -> int:
         with transaction(self._engine) as connection:
-            connection.execute(text("select pg_advisory_xact_lock(:graph)"), {"graph": _GRAPH_LOCK})
+            _lock(connection)
             removed, touched = _withdraw(connection, version_ids)
-            _drop_unheld(connection, touched)
+            near = self._drop(connection, touched)
+        self._settle(near)
         return removed
+
+    def _drop(self, connection: Connection, touched: Sequence[str]) -> set[str]:
+        """Drop what nothing holds any more. Returns whose merges have to be decided again."""
+        if not touched:
+            return set()
+        near = set(touched) | partners(connection, touched)
+        _drop_unheld(connection, touched)
+        return near
+
+    def _settle(self, node_ids: Collection[str]) -> None:
+        """In a transaction of its own, one at a time, so that it sees what every other writer has committed."""
+        if self._resolver is None or not node_ids:
+            return
+        with transaction(self._engine) as connection:
+            _lock(connection, shared=True)
+            connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _GRAPH_LOCK + 1})
+            here: set[str] = set(connection.scalars(select(nodes.c.node_id).where(among(nodes.c.node_id, node_ids))))
+            settle(connection, self._resolver, here)
 
     def find_nodes(
         self, principal: Principal, names: Sequence[str], limit: int = 10, *, exact: bool = False
@@ -89,7 +111,7 @@ class PostgresGraph:
             if len(found) < limit and not exact:
                 begins = or_(*(_word_starts(key) for key in keys))
                 found += [i for i in _ids_by_alias(connection, principal, begins, limit) if i not in found]
-            return _read_nodes(connection, principal, found[:limit])
+            return read_nodes(connection, principal, found[:limit])
 
     def search_nodes(
         self, principal: Principal, text: str | None, node_type: str | None, limit: int = 50
@@ -113,11 +135,11 @@ class PostgresGraph:
                         .limit(limit)
                     )
                 )
-            return _read_nodes(connection, principal, found)
+            return read_nodes(connection, principal, found)
 
     def get_node(self, principal: Principal, node_id: str) -> Node:
         with transaction(self._engine) as connection:
-            found = _read_nodes(connection, principal, [node_id])
+            found = read_nodes(connection, principal, [node_id])
         if not found:
             raise NotFound(f"There is no entity {node_id}.", fix="GET /graph/entities lists what you can see.")
         return found[0]
@@ -134,42 +156,77 @@ class PostgresGraph:
         if not 1 <= hops <= 3:
             raise InvalidInput(f"hops: {hops} is not between 1 and 3.")
         with transaction(self._engine) as connection:
-            start = [n.node_id for n in _read_nodes(connection, principal, node_ids)]
-            reached = dict.fromkeys(start)
+            start = read_nodes(connection, principal, node_ids)
+            frontier = [node_id for node in start for node_id in (node.node_id, *node.same_as)]
+            reached = dict.fromkeys(frontier)
             found: dict[str, Edge] = {}
-            frontier = start
             for _ in range(hops):
                 if not frontier or len(found) >= limit:
                     break
-                new = _edges_at(connection, principal, frontier, tuple(found), types, limit - len(found))
+                new = edges_at(connection, principal, frontier, tuple(found), types, limit - len(found))
                 found.update((edge.edge_id, edge) for edge in new)
                 ends = dict.fromkeys(end for edge in new for end in (edge.source_id, edge.target_id))
+                ends.update(dict.fromkeys(clusters_of(connection, ends)))
                 frontier = [end for end in ends if end not in reached]
                 reached.update(dict.fromkeys(frontier))
             # What a visible edge ends is visible: no need to ask again.
-            return _read_nodes(connection, principal, list(reached), known_visible=True), list(found.values())
+            ends = dict.fromkeys(end for edge in found.values() for end in (edge.source_id, edge.target_id))
+            named = [*(node.node_id for node in start), *ends]
+            return joined(read_nodes(connection, principal, named, known_visible=True), found.values())
 
     def evidence(
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20
     ) -> list[Mention]:
         place = (mentions.c.version_id, mentions.c.start_char, mentions.c.end_char)
-        subject = func.coalesce(mentions.c.node_id, mentions.c.edge_id)
-        ranked = (
-            select(mentions, func.row_number().over(partition_by=subject, order_by=place).label("rank"))
-            .where(
-                or_(_among(mentions.c.node_id, node_ids), _among(mentions.c.edge_id, edge_ids)),
-                visible_version(mentions.c.version_id, principal),
-            )
-            .subquery()
-        )
-        columns = ranked.c
-        statement = (
-            select(ranked)
-            .where(columns.rank <= limit)
-            .order_by(columns.version_id, columns.start_char, columns.end_char, columns.mention_id)
-        )
         with transaction(self._engine) as connection:
-            return [_mention(row) for row in connection.execute(statement)]
+            same_nodes, same_edges = alike(connection, node_ids, edge_ids)
+            subject = func.coalesce(mentions.c.node_id, mentions.c.edge_id)
+            ranked = (
+                select(mentions, func.row_number().over(partition_by=subject, order_by=place).label("rank"))
+                .where(
+                    or_(among(mentions.c.node_id, same_nodes), among(mentions.c.edge_id, same_edges)),
+                    visible_version(mentions.c.version_id, principal),
+                )
+                .subquery()
+            )
+            columns = ranked.c
+            rows = connection.execute(
+                select(ranked)
+                .where(columns.rank <= limit)
+                .order_by(columns.version_id, columns.start_char, columns.end_char, columns.mention_id)
+            ).all()
+        seen: Counter[str] = Counter()
+        kept = []
+        for mention in of_asked(map(_mention, rows), same_nodes, same_edges):
+            subject_id = mention.node_id or mention.edge_id or ""
+            seen[subject_id] += 1
+            if seen[subject_id] <= limit:
+                kept.append(mention)
+        return kept
+
+    def merges(
+        self, principal: Principal, *, same: bool | None = None, text: str | None = None, limit: int = 100
+    ) -> list[Merge]:
+        with transaction(self._engine) as connection:
+            return list_merges(connection, principal, same, text, limit)
+
+    def pin_merge(self, principal: Principal, left_id: str, right_id: str, *, same: bool, reason: str) -> None:
+        self._both(principal, left_id, right_id)
+        with transaction(self._engine) as connection:
+            pin(connection, left_id, right_id, same=same, reason=reason, pinned_by=principal.name)
+        self._settle({left_id, right_id})
+
+    def unpin_merge(self, principal: Principal, left_id: str, right_id: str) -> None:
+        self._both(principal, left_id, right_id)
+        with transaction(self._engine) as connection:
+            unpin(connection, left_id, right_id)
+        self._settle({left_id, right_id})
+
+    def _both(self, principal: Principal, left_id: str, right_id: str) -> None:
+        if left_id == right_id:
+            raise InvalidInput(f"left_id and right_id are both {left_id}.", fix="Name two entities.")
+        for node_id in (left_id, right_id):
+            self.get_node(principal, node_id)
 
     def counts(self, version_id: str) -> dict[str, int]:
         of_version = mentions.c.version_id == version_id
@@ -187,15 +244,15 @@ class PostgresGraph:
             }
 
 
-def _among(column: ColumnElement[Any], values: Iterable[str]) -> ColumnElement[bool]:
-    """One array parameter, however many values: the plan stays the same and no parameter limit is met."""
-    return column == any_(literal(list(values), ARRAY(String)))
+def _lock(connection: Connection, *, shared: bool = False) -> None:
+    kind = "_shared" if shared else ""
+    connection.execute(text(f"select pg_advisory_xact_lock{kind}(:graph)"), {"graph": _GRAPH_LOCK})
 
 
 def _known(connection: Connection, version_ids: Sequence[str]) -> list[str]:
     """Those of these versions that have said something before."""
-    seen = select(mentions.c.version_id).where(_among(mentions.c.version_id, version_ids))
-    named = select(node_aliases.c.version_id).where(_among(node_aliases.c.version_id, version_ids))
+    seen = select(mentions.c.version_id).where(among(mentions.c.version_id, version_ids))
+    named = select(node_aliases.c.version_id).where(among(node_aliases.c.version_id, version_ids))
     return sorted(connection.scalars(union(seen, named)))
 
 
@@ -203,17 +260,15 @@ def _withdraw(connection: Connection, version_ids: Sequence[str]) -> tuple[int, 
     """Remove mentions and aliases of these versions; how many mentions, and the nodes that they may have held up."""
     gone = connection.execute(
         delete(mentions)
-        .where(_among(mentions.c.version_id, version_ids))
+        .where(among(mentions.c.version_id, version_ids))
         .returning(mentions.c.node_id, mentions.c.edge_id)
     ).all()
     named: Sequence[str] = connection.scalars(
-        delete(node_aliases).where(_among(node_aliases.c.version_id, version_ids)).returning(node_aliases.c.node_id)
+        delete(node_aliases).where(among(node_aliases.c.version_id, version_ids)).returning(node_aliases.c.node_id)
     ).all()
     touched = {row.node_id for row in gone if row.node_id} | set(named)
     edge_ids = {row.edge_id for row in gone if row.edge_id}
-    for row in connection.execute(
-        select(edges.c.source_id, edges.c.target_id).where(_among(edges.c.edge_id, edge_ids))
-    ):
+    for row in connection.execute(select(edges.c.source_id, edges.c.target_id).where(among(edges.c.edge_id, edge_ids))):
         touched |= {row.source_id, row.target_id}
     return len(gone), sorted(touched)
 
@@ -222,11 +277,11 @@ def _drop_unheld(connection: Connection, node_ids: Sequence[str]) -> None:
     """Of these nodes and the edges at them, drop those that no mention holds any more."""
     if not node_ids:
         return
-    at_them = or_(_among(edges.c.source_id, node_ids), _among(edges.c.target_id, node_ids))
+    at_them = or_(among(edges.c.source_id, node_ids), among(edges.c.target_id, node_ids))
     connection.execute(delete(edges).where(at_them, ~exists().where(mentions.c.edge_id == edges.c.edge_id)))
     connection.execute(
         delete(nodes).where(
-            _among(nodes.c.node_id, node_ids),
+            among(nodes.c.node_id, node_ids),
             ~exists().where(mentions.c.node_id == nodes.c.node_id),
             ~exists().where(edges.c.source_id == nodes.c.node_id),
             ~exists().where(edges.c.target_id == nodes.c.node_id),
@@ -255,87 +310,12 @@ def _ids_by_alias(
     statement = (
         select(node_aliases.c.node_id)
         .join(nodes, nodes.c.node_id == node_aliases.c.node_id)
-        .where(wanted, visible_version(node_aliases.c.version_id, principal), _visible(principal))
+        .where(wanted, visible_version(node_aliases.c.version_id, principal), visible_node(principal))
         .group_by(node_aliases.c.node_id)
         .order_by(best, node_aliases.c.node_id)
         .limit(limit)
     )
     return list(connection.scalars(statement if of_type is None else statement.where(of_type)))
-
-
-def _visible(principal: Principal) -> ColumnElement[bool]:
-    """Nodes with a visible mention, of their own or of an edge at them."""
-    own = exists(
-        select(mentions.c.mention_id).where(
-            mentions.c.node_id == nodes.c.node_id, visible_version(mentions.c.version_id, principal)
-        )
-    )
-    of_edge = [
-        exists(
-            select(edges.c.edge_id)
-            .join(mentions, mentions.c.edge_id == edges.c.edge_id)
-            .where(end == nodes.c.node_id, visible_version(mentions.c.version_id, principal))
-        )
-        for end in (edges.c.source_id, edges.c.target_id)
-    ]
-    return or_(own, *of_edge)
-
-
-def _read_nodes(
-    connection: Connection, principal: Principal, node_ids: Sequence[str], known_visible: bool = False
-) -> list[Node]:
-    """The visible ones of these, in this order, with the aliases that the principal may see."""
-    statement = select(nodes).where(_among(nodes.c.node_id, node_ids))
-    rows = connection.execute(statement if known_visible else statement.where(_visible(principal))).all()
-    found = {row.node_id: row for row in rows}
-    aliases: dict[str, list[str]] = {}
-    one = node_aliases.c.node_id, node_aliases.c.alias
-    for row in connection.execute(
-        select(*one, node_aliases.c.surface)
-        .ext(distinct_on(*one))
-        .where(_among(node_aliases.c.node_id, found), visible_version(node_aliases.c.version_id, principal))
-        .order_by(*one, node_aliases.c.surface)
-    ):
-        aliases.setdefault(row.node_id, []).append(row.surface)
-    return [
-        Node(
-            row.node_id,
-            row.type,
-            row.name,
-            row.external_id,
-            tuple(surface for surface in aliases.get(row.node_id, ()) if surface != row.name),
-        )
-        for row in (found[i] for i in dict.fromkeys(node_ids) if i in found)
-    ]
-
-
-def _edges_at(
-    connection: Connection,
-    principal: Principal,
-    node_ids: Sequence[str],
-    but: Sequence[str],
-    types: Sequence[str] | None,
-    limit: int,
-) -> list[Edge]:
-    """Visible edges at these nodes, those with most visible mentions first."""
-    of_type = literal(True) if types is None else _among(edges.c.type, types)
-    near = union(
-        select(edges).where(_among(edges.c.source_id, node_ids), of_type),
-        select(edges).where(_among(edges.c.target_id, node_ids), of_type),
-    ).subquery()
-    c = near.c
-    # Read edge by edge through the index (`offset` holds the planner to it, which would read every mention there is),
-    # then checked by version.
-    held = select(mentions.c.version_id).where(mentions.c.edge_id == c.edge_id).offset(0).lateral()
-    statement = (
-        select(c.edge_id, c.source_id, c.target_id, c.type)
-        .join(held, literal(True))
-        .where(visible_version(held.c.version_id, principal), ~_among(c.edge_id, but))
-        .group_by(c.edge_id, c.source_id, c.target_id, c.type)
-        .order_by(func.count().desc(), c.edge_id)
-        .limit(limit)
-    )
-    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement)]
 
 
 def _mention(row: Row[Any]) -> Mention:

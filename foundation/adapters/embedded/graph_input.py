@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, text
 
 from foundation.lexicon import normalise
-from foundation.registry.tables import edges, mentions, node_aliases, nodes
+from foundation.registry.tables import edges, mentions, node_aliases, node_keys, nodes
 from foundation.types import VersionGraph
 
 
@@ -40,17 +40,17 @@ def check_version(graph: VersionGraph) -> None:
 def add(connection: Connection, graphs: Sequence[VersionGraph]) -> None:
     """Add what is not there yet. Rows go in sorted, so that two writers never wait for each other."""
     found = {n.node_id: n for graph in reversed(graphs) for n in graph.nodes}
-    _insert(connection, nodes, ((n.node_id, n.type, n.name, n.external_id) for _, n in sorted(found.items())))
+    insert_rows(connection, nodes, ((n.node_id, n.type, n.name, n.external_id) for _, n in sorted(found.items())))
     ties = {e.edge_id: e for graph in graphs for e in graph.edges}
-    _insert(connection, edges, ((e.edge_id, e.source_id, e.target_id, e.type) for _, e in sorted(ties.items())))
+    insert_rows(connection, edges, ((e.edge_id, e.source_id, e.target_id, e.type) for _, e in sorted(ties.items())))
     aliases = {
         (node.node_id, normalise(name) or name.casefold(), graph.version_id): name
         for graph in graphs
         for node in graph.nodes
         for name in (*reversed(node.aliases), node.name)
     }
-    _insert(connection, node_aliases, ((*key, surface) for key, surface in sorted(aliases.items())))
-    _insert(
+    insert_rows(connection, node_aliases, ((*key, surface) for key, surface in sorted(aliases.items())))
+    insert_rows(
         connection,
         mentions,
         (
@@ -64,6 +64,7 @@ def add(connection: Connection, graphs: Sequence[VersionGraph]) -> None:
 _COLUMNS = {
     nodes: ("node_id text", "type text", "name text", "external_id text"),
     edges: ("edge_id text", "source_id text", "target_id text", "type text"),
+    node_keys: ("key text", "node_id text"),
     node_aliases: ("node_id text", "alias text", "version_id text", "surface text"),
     mentions: (
         *("node_id text", "edge_id text", "chunk_id text", "version_id text"),
@@ -72,7 +73,7 @@ _COLUMNS = {
 }
 
 
-def _insert(connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+def insert_rows(connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
     """One statement with an array a column: a fifth of the time that a parameter a cell takes."""
     columns = [column.split() for column in _COLUMNS[table]]
     arrays = list(zip(*rows, strict=True))

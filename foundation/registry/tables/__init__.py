@@ -7,7 +7,11 @@ from foundation.registry.tables.artefacts import (
     edges,
     mart_sources,
     mentions,
+    merge_pins,
     node_aliases,
+    node_clusters,
+    node_keys,
+    node_merges,
     nodes,
     table_links,
 )
@@ -35,6 +39,7 @@ from foundation.registry.tables.documents import (
     stages,
     version_relations,
 )
+from foundation.registry.tables.indexes import search_indexes
 
 __all__ = [
     "SCHEMA",
@@ -58,11 +63,16 @@ __all__ = [
     "inbox",
     "mart_sources",
     "mentions",
+    "merge_pins",
     "messages",
     "metadata",
     "node_aliases",
+    "node_clusters",
+    "node_keys",
+    "node_merges",
     "nodes",
     "nudges",
+    "search_indexes",
     "sessions",
     "stages",
     "table_links",

@@ -1,0 +1,141 @@
+"""What a principal reads of the graph: nodes that are one thing come as one, under the id of the best visible one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, func, literal, select, union
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from foundation.access import visible_version
+from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
+from foundation.registry.tables import edges, mentions, node_aliases, nodes
+from foundation.types import Edge, Mention, Node, Principal
+
+MAX_ALIASES = 60
+
+
+def read_nodes(
+    connection: Connection, principal: Principal, node_ids: Sequence[str], known_visible: bool = False
+) -> list[Node]:
+    """The visible ones of these, in this order, with the aliases that the principal may see.
+
+    A node comes with all that is the same; where none of several ids that are one thing comes first, its first does.
+    """
+    cluster_of = clusters_of(connection, node_ids)
+    statement = select(nodes).where(among(nodes.c.node_id, node_ids))
+    rows = list(connection.execute(statement if known_visible else statement.where(visible_node(principal))))
+    if others := sorted(set(cluster_of) - set(node_ids)):
+        rows += connection.execute(select(nodes).where(among(nodes.c.node_id, others), visible_node(principal)))
+    aliases = _aliases(connection, principal, [row.node_id for row in rows])
+    members: dict[str, list[Node]] = defaultdict(list)
+    for row in rows:
+        node = Node(row.node_id, row.type, row.name, row.external_id, tuple(aliases.get(row.node_id, ())))
+        members[cluster_of.get(row.node_id, row.node_id)].append(node)
+    wanted = dict.fromkeys(cluster_of.get(node_id, node_id) for node_id in node_ids)
+    return [_one_of(members[cluster]) for cluster in wanted if cluster in members]
+
+
+def _aliases(connection: Connection, principal: Principal, node_ids: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    one = node_aliases.c.node_id, node_aliases.c.alias
+    for row in connection.execute(
+        select(*one, node_aliases.c.surface)
+        .ext(distinct_on(*one))
+        .where(among(node_aliases.c.node_id, node_ids), visible_version(node_aliases.c.version_id, principal))
+        .order_by(*one, node_aliases.c.surface)
+    ):
+        found[row.node_id].append(row.surface)
+    return found
+
+
+def _one_of(members: Sequence[Node]) -> Node:
+    """The member that a lexicon or a birth date knows, else the longest name; with the names of all."""
+    ranked = sorted(members, key=lambda n: (n.external_id is None, -len(n.name), n.node_id))
+    best, rest = ranked[0], ranked[1:]
+    names = [*best.aliases, *(name for node in rest for name in (node.name, *node.aliases))]
+    aliases = tuple(dict.fromkeys(name for name in names if name != best.name))
+    return replace(best, aliases=aliases, same_as=tuple(sorted(node.node_id for node in rest)))
+
+
+def joined(found: Sequence[Node], ties: Iterable[Edge]) -> tuple[list[Node], list[Edge]]:
+    """The edges between the nodes that stand for all that is the same; each once, none from a node to itself."""
+    stands_for = {node_id: node.node_id for node in found for node_id in (node.node_id, *node.same_as)}
+    made: dict[tuple[str, str, str], Edge] = {}
+    for tie in ties:
+        source, target = stands_for[tie.source_id], stands_for[tie.target_id]
+        if source != target:
+            made.setdefault((source, tie.type, target), replace(tie, source_id=source, target_id=target))
+    return list(found), list(made.values())
+
+
+def edges_at(
+    connection: Connection,
+    principal: Principal,
+    node_ids: Sequence[str],
+    but: Sequence[str],
+    types: Sequence[str] | None,
+    limit: int,
+) -> list[Edge]:
+    """Visible edges at these nodes, those with most visible mentions first."""
+    of_type = literal(True) if types is None else among(edges.c.type, types)
+    near = union(
+        select(edges).where(among(edges.c.source_id, node_ids), of_type),
+        select(edges).where(among(edges.c.target_id, node_ids), of_type),
+    ).subquery()
+    c = near.c
+    # Read edge by edge through the index (`offset` holds the planner to it, which would read every mention there is),
+    # then checked by version.
+    held = select(mentions.c.version_id).where(mentions.c.edge_id == c.edge_id).offset(0).lateral()
+    statement = (
+        select(c.edge_id, c.source_id, c.target_id, c.type)
+        .join(held, literal(True))
+        .where(visible_version(held.c.version_id, principal), ~among(c.edge_id, but))
+        .group_by(c.edge_id, c.source_id, c.target_id, c.type)
+        .order_by(func.count().desc(), c.edge_id)
+        .limit(limit)
+    )
+    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement)]
+
+
+def alike(connection: Connection, node_ids: Iterable[str], edge_ids: Iterable[str]) -> tuple[Mapping[str, str], ...]:
+    """Of nodes and of edges: by the id of all that is the same, the id that was asked for."""
+    asked = list(dict.fromkeys(node_ids))
+    cluster_of = clusters_of(connection, asked)
+    first: dict[str, str] = {}
+    for node_id in asked:
+        first.setdefault(cluster_of.get(node_id, node_id), node_id)
+    of_nodes = {n: n for n in asked} | {n: first[c] for n, c in cluster_of.items() if n not in asked}
+    return of_nodes, _alike_edges(connection, list(dict.fromkeys(edge_ids)))
+
+
+def _alike_edges(connection: Connection, edge_ids: Sequence[str]) -> dict[str, str]:
+    same = {edge_id: edge_id for edge_id in edge_ids}
+    rows = connection.execute(select(edges).where(among(edges.c.edge_id, edge_ids))).all() if edge_ids else []
+    cluster_of = clusters_of(connection, {end for row in rows for end in (row.source_id, row.target_id)})
+    if not cluster_of:
+        return same
+
+    def place(row: Any) -> tuple[str, str, str]:
+        source, target = row.source_id, row.target_id
+        return cluster_of.get(source, source), row.type, cluster_of.get(target, target)
+
+    asked = {place(row): row.edge_id for row in reversed(rows)}
+    for end in (edges.c.source_id, edges.c.target_id):
+        for row in connection.execute(select(edges).where(among(end, cluster_of))):
+            if place(row) in asked:
+                same.setdefault(row.edge_id, asked[place(row)])
+    return same
+
+
+def of_asked(found: Iterable[Mention], same_nodes: Mapping[str, str], same_edges: Mapping[str, str]) -> list[Mention]:
+    """The mentions, each of the node or edge that was asked for."""
+    return [
+        replace(
+            m, node_id=same_nodes.get(m.node_id or "", m.node_id), edge_id=same_edges.get(m.edge_id or "", m.edge_id)
+        )
+        for m in found
+    ]

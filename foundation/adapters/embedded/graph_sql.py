@@ -1,0 +1,45 @@
+"""SQL that the modules of the graph share: arrays as parameters, clusters, visibility."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, String, any_, exists, literal, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from foundation.access import visible_version
+from foundation.registry.tables import edges, mentions, node_clusters, nodes
+from foundation.types import Principal
+
+
+def among(column: ColumnElement[Any], values: Iterable[str]) -> ColumnElement[bool]:
+    """One array parameter, however many values: the plan stays the same and no parameter limit is met."""
+    return column == any_(literal(list(values), ARRAY(String)))
+
+
+def clusters_of(connection: Connection, node_ids: Iterable[str]) -> dict[str, str]:
+    """The cluster of each node that is in one with any of these; nodes that are alone are not in it."""
+    mine = select(node_clusters.c.cluster_id).where(among(node_clusters.c.node_id, node_ids))
+    rows = connection.execute(
+        select(node_clusters.c.node_id, node_clusters.c.cluster_id).where(node_clusters.c.cluster_id.in_(mine))
+    )
+    return {row.node_id: row.cluster_id for row in rows}
+
+
+def visible_node(principal: Principal, table: Any = nodes) -> ColumnElement[bool]:
+    """Nodes with a visible mention, of their own or of an edge at them."""
+    own = exists(
+        select(mentions.c.mention_id).where(
+            mentions.c.node_id == table.c.node_id, visible_version(mentions.c.version_id, principal)
+        )
+    )
+    of_edge = [
+        exists(
+            select(edges.c.edge_id)
+            .join(mentions, mentions.c.edge_id == edges.c.edge_id)
+            .where(end == table.c.node_id, visible_version(mentions.c.version_id, principal))
+        )
+        for end in (edges.c.source_id, edges.c.target_id)
+    ]
+    return or_(own, *of_edge)
