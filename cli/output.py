@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.markdown import Markdown
 from rich.markup import escape
@@ -19,7 +20,7 @@ errors = Console(stderr=True)
 _COLOURS = {
     "answered": "green", "indexed": "green", "verified": "green", "partial": "yellow", "processing": "yellow",
     "uploaded": "yellow", "running": "yellow", "no_evidence": "magenta", "refused": "red", "failed": "red",
-    "deleted": "dim",
+    "rejected": "red", "deleted": "dim",
 }  # fmt: skip
 _ROWS = 10
 
@@ -109,9 +110,11 @@ def lineage_tree(lineage: dict[str, Any]) -> Tree:
 
 
 def show_documents(items: list[dict[str, Any]]) -> None:
-    table = Table("file", "status", "version", "chunks", "tables", header_style="bold")
+    table = Table("file", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.columns[0].overflow = "fold"
-    table.add_column("document id", no_wrap=True, min_width=36)  # whole: the other commands take it
+    for name in ("status", "ver", "chunks", "tables", "document id"):  # the id whole: other commands take it
+        table.add_column(name, no_wrap=True)
+    failed = []
     for item in items:
         counts = item.get("counts", {})
         table.add_row(
@@ -123,8 +126,12 @@ def show_documents(items: list[dict[str, Any]]) -> None:
             item.get("document_id", ""),
         )
         if item.get("error"):
-            table.add_row("", f"[red]{item['error']['code']}[/]", "", "", "", escape(item["error"]["message"]))
+            failed.append(item)
     console.print(table)
+    for item in failed:
+        error = item["error"]
+        said = error.get("message") or error.get("detail", "")
+        console.print(f"[red]{error['code']}[/]: {escape(said)}\n[dim]{escape(error['fix'])}[/]")
 
 
 def show_error(code: str, message: str, fix: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from cli.output import show_documents
 from cli.processes import Child
 
 NOBODY = "http://127.0.0.1:9"  # discard: nothing answers there
@@ -127,6 +128,14 @@ def test_a_server_package_without_its_programs_is_named(tmp_path: Path) -> None:
     finding = next(f for f in json.loads(out) if f["part"] == "postgres")
     assert (code, finding["state"]) == (1, "missing")
     assert "make install" in finding["fix"]
+
+
+def test_a_refused_file_is_shown_with_the_reason_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    error = {"code": "unsupported_type", "message": "bad.pdf is a program.", "fix": "Upload a PDF."}
+    indexed = {"file_name": "a.txt", "status": "indexed", "document_id": "doc_" + 32 * "a", "counts": {"chunks": 1}}
+    show_documents([indexed, {"file_name": "bad.pdf", "status": "rejected", "error": error}])
+    shown = capsys.readouterr().out
+    assert all(part in shown for part in ("rejected", error["message"], error["fix"], indexed["document_id"]))
 
 
 def test_a_port_is_its_childs_only_where_the_child_itself_listens(tmp_path: Path) -> None:
