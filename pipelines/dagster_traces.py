@@ -58,10 +58,9 @@ class DagsterTraces:
         removed = 0
         with self._storage.index_transaction() as connection:
             for table, column, which in self._places():
-                for key, text in self._rows(connection, table, column, which):
-                    connection.execute(
-                        update(table).where(table.c.id == key).values({column.name: without(text, self._names)})
-                    )
+                for row in self._rows(connection, table, column, which):
+                    text = without(row[1], self._names)
+                    connection.execute(update(table).where(table.c.id == row.id).values({column.name: text}))
                     removed += 1
         for run_id in self._run_ids:
             removed += len(self._captured(run_id))
@@ -85,7 +84,7 @@ class DagsterTraces:
 
     def _rows(
         self, connection: Connection, table: Table, column: Column[Any], which: ColumnElement[bool]
-    ) -> Sequence[Row[Any]]:
+    ) -> Sequence[Row[tuple[int, str]]]:
         named = or_(*(column.contains(name, autoescape=True) for name in self._names))
         return connection.execute(select(table.c.id, column).where(which, named)).all()
 

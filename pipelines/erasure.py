@@ -21,7 +21,6 @@ from pipelines.dagster_traces import DagsterTraces
 from pipelines.marts import withdraw_marts_using
 from pipelines.transform.outputs import DbtOutputs
 
-ERASED = "This answer used a document that has been erased; what it quoted is gone."
 SHARED = "Content that another living document has too stays for that one ({count} of its versions)."
 
 
@@ -127,7 +126,7 @@ class _Erasure:
             (
                 "conversations",
                 lambda: self._registry(lambda c: count_quotes(c, self.document_id)),
-                lambda: self._registry(lambda c: erase_quotes(c, self.document_id, ERASED)),
+                lambda: self._registry(lambda c: erase_quotes(c, self.document_id)),
             ),
             ("landing_objects", self._count_objects, self._remove_objects),
             ("dagster", self.dagster.count, self.dagster.remove),

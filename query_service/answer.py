@@ -92,6 +92,8 @@ class Answer(BaseModel):
     language: str = "en"
     model: str = "offline"
     prompt_versions: dict[str, str] = {}
+    stale: bool = False
+    """A version that it cites, or whose table it read, does not answer any more: looked up whenever it is shown."""
     usage: Usage = Usage()
     timings: dict[str, int] = {}
     warnings: list[AnswerWarning] = []

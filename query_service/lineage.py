@@ -18,6 +18,7 @@ from foundation.registry import lineage as registry
 from foundation.registry.datasets import sources_of_mart, visible_table
 from foundation.registry.table_names import name_in, names_of_version, visible_names
 from foundation.types import Principal
+from query_service.stored_answers import as_shown
 
 
 @dataclass(slots=True)
@@ -53,9 +54,17 @@ class Lineage:
 def of_answer(connection: Connection, principal: Principal, answer_id: str, graph: Lineage) -> dict[str, Any]:
     """From the answer's claims down to the landing bytes and the runs; what was erased is marked so."""
     row = conversations.get_answer(connection, principal, answer_id)
-    body = row["body"]
-    root = graph.node(answer_id, "answer", row["question"], f"lineage/answers/{answer_id}", status=row["status"])
-    cited = conversations.citations_of(connection, answer_id)
+    (body,) = as_shown(connection, [row["body"]])
+    root = graph.node(
+        answer_id,
+        "answer",
+        row["question"],
+        f"lineage/answers/{answer_id}",
+        status=row["status"],
+        stale=body["stale"],
+    )
+    stale = {citation["n"]: citation["stale"] for citation in body["citations"]}
+    cited = [citation for citation in conversations.citations_of(connection, answer_id) if citation["n"] in stale]
     chunks = registry.chunks_by_id(connection, [c["chunk_id"] for c in cited])
     for citation in cited:
         name = f"{answer_id}#citation-{citation['n']}"
@@ -67,6 +76,7 @@ def of_answer(connection: Connection, principal: Principal, answer_id: str, grap
             f"&start={citation['start_char']}&end={citation['end_char']}",
             start=citation["start_char"],
             end=citation["end_char"],
+            stale=stale[citation["n"]],
         )
         version = _version(connection, principal, graph, citation["document_id"], citation["version_id"])
         chunk = chunks.get(citation["chunk_id"])
@@ -102,8 +112,6 @@ def _sql(
                 continue
             table = graph.node(row["dataset_id"], "table", name, f"tables/{name}")
             graph.edge(statement, table, "reads")
-            if row["run_id"]:
-                graph.edge(table, graph.run(row["run_id"]), "published by")
             sources = [row] if row["version_id"] else sources_of_mart(connection, row["dataset_id"], principal)
             for source in sources:
                 if source["dataset_id"] != table:
@@ -160,8 +168,6 @@ def of_table(connection: Connection, principal: Principal, name: str, graph: Lin
     if table.document_id and table.version_id:
         version = _version(connection, principal, graph, table.document_id, table.version_id)
         graph.edge(table.dataset_id, version, "parsed from")
-    if table.run_id:
-        graph.edge(table.dataset_id, graph.run(table.run_id), "published by")
     for source in sources_of_mart(connection, table.dataset_id, principal) if table.kind == "mart" else []:
         graph.edge(table.dataset_id, _source(graph, source["dataset_id"], source["table_name"]), "built from")
         if source["document_id"]:

@@ -12,6 +12,13 @@ from foundation.ids import new_id
 from foundation.registry.tables import answer_tables, answers, citations, feedback, messages, sessions
 from foundation.types import Principal
 
+ERASED = "This answer used a document that has been erased; what it quoted is gone."
+EMPTIED: dict[str, Any] = {
+    **{"claims": [], "citations": [], "sql": [], "graph": None, "chart": None},
+    **{"routes": [], "warnings": []},  # their words may name a file, a table or a value of it
+}
+"""What of an answer goes with a document that it used."""
+
 
 def create_session(connection: Connection, principal: Principal, domain: str, title: str | None = None) -> str:
     session_id = new_id("ses")
@@ -162,7 +169,7 @@ def count_quotes(connection: Connection, document_id: str) -> int:
     return len(connection.execute(_using(document_id)).all())
 
 
-def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
+def erase_quotes(connection: Connection, document_id: str, marker: str = ERASED) -> int:
     """Take what an erased document gave out of the answers that used it; returns how many answers were changed.
 
     That something was asked and answered stays known; text and statements go, since offline answers are made of
@@ -170,11 +177,7 @@ def erase_quotes(connection: Connection, document_id: str, marker: str) -> int:
     """
     touched: Sequence[str] = connection.execute(_using(document_id)).scalars().all()
     if touched:
-        # Notes and warnings may name a file, a table or a value of it.
-        emptied: dict[str, Any] = {
-            **{"text": marker, "claims": [], "citations": [], "sql": [], "graph": None, "chart": None},
-            **{"routes": [], "warnings": []},
-        }
+        emptied = {**EMPTIED, "text": marker}
         patch = literal(emptied, answers.c.body.type)
         connection.execute(
             update(answers).where(answers.c.answer_id.in_(touched)).values(body=answers.c.body.op("||")(patch))

@@ -21,6 +21,7 @@ from query_service.guardrails.input_validation import clean_question
 from query_service.prompts.router_prompt import ROUTES
 from query_service.services import Services
 from query_service.state import QuestionState
+from query_service.stored_answers import as_shown
 
 router = APIRouter(tags=["ask"])
 
@@ -48,6 +49,9 @@ async def ask(
     once: OnceDep,
     accept: Annotated[str, Header()] = "application/json",
 ) -> Any:
+    """One question, answered with its proof. With `Accept: text/event-stream` the answer comes as events; with an
+    Idempotency-Key a repeated request gets the stored answer.
+    """
     state = _state(asked, services, principal)
     graph = request.app.state.graph
     if "text/event-stream" in accept:
@@ -71,8 +75,7 @@ async def ask(
 def _stored(services: Services, principal: Principal, answer_id: str) -> dict[str, Any]:
     """The answer as it is stored now: without what has been erased since."""
     with transaction(services.stores.engine) as connection:
-        body: dict[str, Any] = get_answer(connection, principal, answer_id)["body"]
-    return body
+        return as_shown(connection, [get_answer(connection, principal, answer_id)["body"]])[0]
 
 
 def _state(asked: AskRequest, services: Services, principal: Principal) -> QuestionState:

@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 from foundation.registry import conversations as registry
 from query_service.api.common import ConnectionDep, PrincipalDep, ServicesDep, checked_cursor, page
 from query_service.api.idempotency import OnceDep
+from query_service.stored_answers import as_shown
 
 router = APIRouter(tags=["sessions"])
 
@@ -43,31 +44,35 @@ def list_sessions(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
+    """Nobody sees anybody else's."""
     rows = registry.list_sessions(connection, principal, checked_cursor(cursor, "ses"), limit + 1)
     return page([_shown(row) for row in rows], limit, "session_id")
 
 
 @router.get("/sessions/{session_id}", summary="One conversation")
 def get_session(session_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """Its title is the first question unless it was given one."""
     return _shown(registry.get_session(connection, principal, session_id))
 
 
 @router.delete("/sessions/{session_id}", status_code=204, summary="Delete a conversation with its answers")
 def delete_session(session_id: str, connection: ConnectionDep, principal: PrincipalDep) -> Response:
+    """Its messages and answers go with it."""
     registry.delete_session(connection, principal, session_id)
     return Response(status_code=204)
 
 
 @router.get("/sessions/{session_id}/messages", summary="Its messages, oldest first, with whole answers")
 def list_messages(session_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """An assistant's message holds the answer as it was given, less what has been erased since."""
     registry.get_session(connection, principal, session_id)
-    items = [
-        {
-            "role": row["role"],
-            "text": row["text"],
-            "created_at": row["created_at"],
-            **({"answer": row["body"]} if row["role"] == "assistant" else {}),
-        }
-        for row in registry.list_messages(connection, session_id)
-    ]
-    return {"items": items, "next_cursor": None}
+    rows = registry.list_messages(connection, session_id)
+    shown = {body["answer_id"]: body for body in as_shown(connection, [row["body"] for row in rows if row["body"]])}
+    return {"items": [_message(row, shown.get(row["answer_id"])) for row in rows], "next_cursor": None}
+
+
+def _message(row: RowMapping, answer: dict[str, Any] | None) -> dict[str, Any]:
+    message = {"role": row["role"], "text": row["text"], "created_at": row["created_at"]}
+    if row["role"] == "assistant":
+        message |= {"text": answer["text"] if answer else row["text"], "answer": answer}
+    return message

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from foundation.access import local_principal
@@ -242,13 +243,17 @@ def test_tables_come_back_with_their_version(client: TestClient, run_job: RunJob
     assert client.post("/sql", json=total).json()["rows"] == [[22]]
 
 
-def test_after_a_failed_update_the_version_before_is_restored_over_it(client: TestClient, run_job: RunJob) -> None:
-    (first,) = put(client, ("beds.csv", b"ward,beds\nA,10\n"))
+def test_after_a_failed_update_the_version_before_is_restored_over_it(
+    client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = put(client, ("ferry.txt", FERRY))
     run_job("ingest", scope="pending")
-    (second,) = put(client, ("beds.csv", b"ward,beds\nA,1\nB,2,3,4,5,6\n"))
-    run_job("ingest", scope="pending")
+    (second,) = put(client, ("ferry.txt", FERRY_LATER))
+    with monkeypatch.context() as broken:
+        broken.setattr(stores.embedder, "embed_passages", lambda texts: 1 / 0)
+        run_job("ingest", scope="pending")
     record = shown(client, first["document_id"])
-    assert (record["status"], record["active_version"]) == ("failed", first["version_id"]), record
+    assert (record["status"], record["active_version"]) == ("failed", first["version_id"])
     refused = client.post(f"/documents/{first['document_id']}/versions/{second['version_id']}/restore")
     assert refused.status_code == 409
     client.post(f"/documents/{first['document_id']}/versions/{first['version_id']}/restore")
@@ -280,3 +285,40 @@ def test_ingesting_again_never_changes_who_may_see(client: TestClient, stores: S
     run_job("reindex")
     assert shown(client, item["document_id"])["acl"] == ["user:local"]
     assert stores.search.search("ferry", None, SearchFilter(("public",))) == []
+
+
+def test_an_answer_over_a_version_that_was_replaced_is_stale_until_it_comes_back(
+    client: TestClient, run_job: RunJob
+) -> None:
+    (first,) = put(client, ("ferry.txt", FERRY))
+    (beds,) = put(client, ("beds.csv", b"ward,beds\nA,10\nB,12\n"))
+    run_job("ingest", scope="pending")
+    cited_answer = client.post("/ask", json={"question": WHEN}).json()
+    counted = client.post("/ask", json={"question": "How many beds are there per ward?"}).json()
+    assert counted["sql"], counted["text"]
+    answers = (cited_answer, counted)
+    assert [_stale(client, answer) for answer in answers] == [False, False]
+    put(client, ("ferry.txt", FERRY_LATER))
+    put(client, ("beds.csv", b"ward,beds\nA,1\n"))
+    assert [_stale(client, answer) for answer in answers] == [False, False]  # the old versions still answer
+    run_job("ingest", scope="pending")
+    assert [_stale(client, answer) for answer in answers] == [True, True]
+    for item, answer in zip((first, beds), answers, strict=True):
+        (used,) = client.get(f"/documents/{item['document_id']}/answers").json()["items"]
+        assert (used["answer_id"], used["stale"]) == (answer["answer_id"], True)
+    client.post(f"/documents/{first['document_id']}/versions/{first['version_id']}/restore")
+    run_job("ingest", scope="pending")
+    assert [_stale(client, answer) for answer in answers] == [False, True]
+    client.delete(f"/documents/{first['document_id']}")  # not erased yet, and quoted no more
+    messages = client.get(f"/sessions/{cited_answer['session_id']}/messages").text
+    assert "06:40" not in messages
+    assert "erased" in messages
+
+
+def _stale(client: TestClient, answer: dict[str, Any]) -> bool:
+    message = client.get(f"/sessions/{answer['session_id']}/messages").json()["items"][1]["answer"]
+    nodes = client.get(f"/lineage/answers/{answer['answer_id']}").json()["nodes"]
+    assert {c["stale"] for c in message["citations"]} <= {message["stale"]}
+    assert nodes[0]["stale"] == message["stale"]
+    stale: bool = message["stale"]
+    return stale
