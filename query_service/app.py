@@ -21,7 +21,7 @@ from foundation.registry.database import transaction
 from foundation.registry.keys import any_key
 from foundation.settings import Settings, get_settings
 from foundation.stores import Stores
-from query_service import problems
+from query_service import openapi, problems
 from query_service.api import (
     ask,
     documents,
@@ -95,7 +95,7 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
     problems.install(app)
     for module in _RESOURCES:
         app.include_router(module.router)
-    problems.describe(app)
+    openapi.describe(app)
     _add_page(app)
     return app
 

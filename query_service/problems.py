@@ -11,7 +11,6 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from foundation.errors import AsklineError, InvalidInput, SqlRefused, Unauthenticated
@@ -104,36 +103,3 @@ def install(app: FastAPI) -> None:
 def _field(where: Sequence[str | int]) -> str:
     """`filters.document_ids.0` of (body, filters, document_ids, 0); a body that is no object is named as such."""
     return ".".join(str(part) for part in where[1:])[:_LONGEST] or str(where[0])
-
-
-class Problem(BaseModel):
-    """RFC 9457."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    fix: str
-
-
-def describe(app: FastAPI) -> None:
-    """Say in the OpenAPI document what is true: a request that does not validate gives 400, errors are problems."""
-    plain = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = plain()
-            schemas = document["components"]["schemas"]
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(unused, None)
-            schemas["Problem"] = Problem.model_json_schema()
-            reference = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-            for path in document["paths"].values():
-                for operation in path.values():
-                    operation["responses"].pop("422", None)
-                    operation["responses"]["default"] = {"description": "A problem", "content": reference}
-        assert app.openapi_schema is not None
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents

@@ -56,6 +56,7 @@ def list_documents(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
+    """A page of records, without table links and runs. Deleted documents are listed only when asked for by status."""
     rows = registry.list_documents(
         connection,
         principal,
@@ -75,6 +76,7 @@ def list_documents(
 def get_document(
     document_id: str, request: Request, connection: ConnectionDep, principal: PrincipalDep
 ) -> dict[str, Any]:
+    """The record with its table links and the ids of the Dagster runs that worked on it."""
     row = registry.get_document(connection, principal, document_id)
     return full_record(connection, row, request, principal).model_dump(mode="json")
 
@@ -105,6 +107,7 @@ def change_document(
     connection: ConnectionDep,
     principal: WriterDep,
 ) -> dict[str, Any]:
+    """What is absent stays. Only its owner or an admin may do it."""
     row = registry.get_document(connection, principal, document_id)
     values: dict[str, Any] = change.model_dump(exclude_unset=True)
     if not values:
@@ -142,7 +145,12 @@ def _share_members(services: Services, connection: Connection, document_id: str,
             services.stores.search.update_access(version["version_id"], *access)
 
 
-@router.get("/documents/{document_id}/content", summary="The bytes, as they came")
+@router.get(
+    "/documents/{document_id}/content",
+    summary="The bytes, as they came",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
 def content(
     document_id: str,
     services: ServicesDep,
@@ -150,6 +158,7 @@ def content(
     principal: PrincipalDep,
     version: Version = None,
 ) -> StreamingResponse:
+    """Always as an attachment. The ETag is the sha256 of the bytes, which is also the version's id."""
     row = registry.version_of(connection, principal, document_id, version)
     file = services.stores.landing.open(row["landing_key"], row["object_version"])
     headers = {
@@ -172,6 +181,7 @@ def text(
     asked: SpanDep,
     version: Version = None,
 ) -> dict[str, Any]:
+    """With the version, start and end of a citation it gives exactly the citation's quote."""
     row = registry.version_of(connection, principal, document_id, version)
     parser = _parser(connection, row)
     whole = services.stores.artefacts.text(row["version_id"], parser)
@@ -200,6 +210,7 @@ def page_image(
     asked: SpanDep,
     version: Version = None,
 ) -> Response:
+    """Pages count from 1. Without a span nothing is lit."""
     row = registry.version_of(connection, principal, document_id, version)
     if row["media_type"] != "application/pdf":
         raise NotFound(
@@ -220,6 +231,7 @@ def page_image(
 
 @router.get("/documents/{document_id}/chunks", summary="The chunks of its active version")
 def list_chunks(document_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """What search finds: spans of the parsed text, in their order."""
     row = registry.version_of(connection, principal, document_id)
     items = [
         {
@@ -246,6 +258,7 @@ def retry(
     connection: ConnectionDep,
     principal: WriterDep,
 ) -> dict[str, Any]:
+    """Puts it back to `uploaded`; a run takes it up. Only its owner or an admin may do it."""
     row = registry.get_document(connection, principal, document_id)
     require_owner(row, principal)
     if row["status"] != Status.FAILED:
@@ -267,6 +280,7 @@ def delete_document(
     connection: ConnectionDep,
     principal: WriterDep,
 ) -> dict[str, Any]:
+    """It is in no answer any more when the reply comes; a run then erases it from every store and verifies that."""
     require_owner(registry.get_document(connection, principal, document_id), principal)
     requested = request_erasure(connection, principal, document_id)
     for version in requested.silenced:

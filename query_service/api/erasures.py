@@ -16,6 +16,7 @@ AUDIT = "The audit line: ids, hash, times and who asked; neither names nor conte
 
 @router.get("/erasures/{erasure_id}", summary="How far an erasure is, store by store")
 def erasure(erasure_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """For each store what was found, what was removed, and a fresh count of what is left."""
     row = get_erasure(connection, principal, erasure_id)
     return {
         "erasure_id": row["erasure_id"],

@@ -15,6 +15,7 @@ router = APIRouter(prefix="/graph", tags=["graph"])
 
 @router.get("/topology", summary="Nodes, edges and routes of the question graph")
 def get_topology(request: Request, principal: PrincipalDep) -> dict[str, Any]:
+    """As it was compiled, with Mermaid text of the same."""
     return topology(request.app.state.graph)
 
 
@@ -26,6 +27,7 @@ def list_entities(
     type: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
+    """By name, alias, or the beginning of a word of one; without `q` the most mentioned ones."""
     nodes = services.stores.graph.search_nodes(principal, q, type, limit)
     return {"items": [asdict(node) for node in nodes], "next_cursor": None}
 
@@ -38,6 +40,7 @@ def get_entity(
     hops: Annotated[int, Query(ge=0, le=3)] = 1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> dict[str, Any]:
+    """Each piece of evidence names the chunk, version, span and surface form that it was seen in."""
     graph = services.stores.graph
     node = graph.get_node(principal, node_id)
     nodes, edges = graph.neighbourhood(principal, [node_id], hops, limit) if hops else ([node], [])

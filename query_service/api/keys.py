@@ -44,11 +44,13 @@ def create_key(asked: KeyRequest, connection: ConnectionDep, principal: AdminDep
 
 @router.get("", summary="Keys, without the keys themselves")
 def list_keys(connection: ConnectionDep, principal: AdminDep) -> dict[str, Any]:
+    """With the times of last use and revocation. Only hashes are stored."""
     return {"items": [dict(row) for row in registry.list_keys(connection)], "next_cursor": None}
 
 
 @router.delete("/{key_id}", status_code=204, summary="Revoke a key")
 def revoke_key(key_id: str, connection: ConnectionDep, principal: AdminDep) -> Response:
+    """It is refused from the next request on."""
     registry.revoke_key(connection, key_id)
     record(connection, principal.name, "revoke_key", key_id, {})
     return Response(status_code=204)

@@ -29,6 +29,7 @@ class SearchRequest(BaseModel):
 
 @router.post("/search", summary="Passages by words and meaning")
 def search(asked: SearchRequest, services: ServicesDep, principal: PrincipalDep) -> dict[str, Any]:
+    """The best passages of what you can see, each with its scores and its span, without an answer."""
     query = clean_question(asked.query, services.settings.service)
     hits = retrieve(
         services.stores,

@@ -55,6 +55,7 @@ def list_tables(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
 ) -> dict[str, Any]:
+    """Uploaded tables and marts, with their columns and the engines that can read them."""
     after = checked_cursor(cursor)
     tables = [t for t in visible_tables(connection, principal) if after is None or t.name > after]
     return page([_shown(table) for table in tables[: limit + 1]], limit, "name")
@@ -62,6 +63,7 @@ def list_tables(
 
 @router.get("/tables/{name}", summary="One table with its link to document version, catalog and Postgres")
 def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """With the link from document version to catalog and Postgres table, and the three row counts."""
     table = visible_table(connection, principal, name)
     links = links_of(connection, [table.version_id]) if table.version_id else []
     link = next((row for row in links if row["dataset_id"] == table.dataset_id), None)
@@ -90,6 +92,7 @@ class SqlRequest(BaseModel):
 
 @router.post("/sql", summary="Run a SELECT of your own, read-only, under the guard")
 def run_sql(asked: SqlRequest, services: ServicesDep, principal: PrincipalDep) -> SqlEntry:
+    """Only SELECT, only over tables that you can see, with a limit on rows and time. Refusals name the rule."""
     tables = services.read_tables(principal)
     sql = guarded(services.stores, asked.statement, asked.engine, tables)
     return entry(sql, asked.engine, execute(services.stores, sql, asked.engine, tables))

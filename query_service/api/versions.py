@@ -20,6 +20,7 @@ router = APIRouter(tags=["documents"])
 
 @router.get("/documents/{document_id}/versions", summary="Its history, newest first")
 def list_versions(document_id: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+    """Each content that the document has had, with its state; one of them answers now."""
     row = registry.get_document(connection, principal, document_id)
     intervals = registry.active_times(connection, document_id)
     items = [
