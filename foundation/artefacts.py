@@ -33,6 +33,7 @@ from foundation.types import (
     Element,
     FileWarning,
     KeptMember,
+    PageOcr,
     ParsedDocument,
     ParsedTable,
     ParsedWorkbook,
@@ -85,6 +86,7 @@ class Artefacts:
             "page_sizes": parsed.page_sizes,
             "elements": [asdict(e) for e in parsed.elements],
             "warnings": [asdict(w) for w in parsed.warnings],
+            "ocr": [asdict(page) for page in parsed.ocr],
         }
         self.store.put(f"{base}/elements.json", json.dumps(about, ensure_ascii=False).encode())
 
@@ -99,6 +101,7 @@ class Artefacts:
             page_sizes=[(w, h) for w, h in about["page_sizes"]],
             title=about["title"],
             warnings=[FileWarning(**w) for w in about["warnings"]],
+            ocr=[PageOcr(**page) for page in about.get("ocr", [])],
         )
 
     def text(self, version_id: str, parser: str) -> str:

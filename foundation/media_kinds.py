@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "pdf", "docx", "pptx", "odt", "rtf", "doc", "ppt", "html", "eml", "msg", "text", "csv", "xlsx", "archive"
+    "pdf", "docx", "pptx", "odt", "rtf", "doc", "ppt", "html", "eml", "msg", "image", "text", "csv", "xlsx", "archive"
 ]
 
 
@@ -41,6 +41,12 @@ TSV = MediaType("text/tab-separated-values", "csv", "tab-separated values")
 ZIP = MediaType("application/zip", "archive", "ZIP archive")
 TAR = MediaType("application/x-tar", "archive", "TAR archive")
 GZIP = MediaType("application/gzip", "archive", "gzip file")
+PNG = MediaType("image/png", "image", "PNG image")
+JPEG = MediaType("image/jpeg", "image", "JPEG image")
+TIFF = MediaType("image/tiff", "image", "TIFF image")
+BMP = MediaType("image/bmp", "image", "BMP image")
+WEBP = MediaType("image/webp", "image", "WEBP image")
+GIF = MediaType("image/gif", "image", "GIF image")
 BZIP2 = MediaType("application/x-bzip2", "archive", "bzip2 file")
 XZ = MediaType("application/x-xz", "archive", "xz file")
 
@@ -72,11 +78,17 @@ BY_EXTENSION: dict[str, MediaType] = {
     **dict.fromkeys(["bz2"], BZIP2),
     **dict.fromkeys(["xz"], XZ),
 }
+    **dict.fromkeys(["png"], PNG),
+    **dict.fromkeys(["jpg", "jpeg", "jfif"], JPEG),
+    **dict.fromkeys(["tif", "tiff"], TIFF),
+    **dict.fromkeys(["bmp"], BMP),
+    **dict.fromkeys(["webp"], WEBP),
+    **dict.fromkeys(["gif"], GIF),
 
 DOCUMENT_FIX = "Save it as DOCX or PDF and upload that."
 TABLE_FIX = "Save it as XLSX or CSV and upload that."
 PAGE_FIX = "Print or save it as PDF and upload that."
-IMAGE_FIX = "Images need text recognition, which this version lacks; upload a PDF with a text layer."
+IMAGE_FIX = "Save it as PNG, JPEG, TIFF or PDF and upload that."
 UNPACK_FIX = "Unpack it and upload the files inside, or pack them as ZIP or TAR.GZ."
 MACRO_FIX = "Macros are not read; save it without them and upload that."
 CONVERT_FIX = "Convert it to PDF, DOCX, TXT, CSV or XLSX and upload that."
@@ -86,7 +98,7 @@ _WITHOUT_PARSER = {
     DOCUMENT_FIX: "dot dotx pages wpd",
     TABLE_FIX: "xls xlsb xlt xltx ods numbers parquet",
     PAGE_FIX: "key mhtml mht epub odg xps vsdx",
-    IMAGE_FIX: "png jpg jpeg jfif tif tiff bmp gif webp heic svg dcm",
+    IMAGE_FIX: "heic heif avif svg dcm jp2 psd",
     UNPACK_FIX: "7z rar zst cab iso",
     MACRO_FIX: "docm dotm xlsm xltm pptm",
     CONVERT_FIX: "jar war apk whl json jsonl xml yaml yml exe dll js sh py bat ps1 sql ps eps",

@@ -16,6 +16,7 @@ import puremagic
 
 from foundation.charset import detect_encoding
 from foundation.errors import EmptyInput, EncryptedFile, UnsupportedType
+from foundation.image_kinds import image_type
 from foundation.media_kinds import (
     BY_EXTENSION,
     BZIP2,
@@ -38,7 +39,6 @@ from foundation.media_kinds import (
     PPT,
     PPTX,
     RTF,
-    TABLE_FIX,
     TAR,
     TEXT,
     TSV,
@@ -88,6 +88,8 @@ def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None
         return TAR
     encoding = detect_encoding(head)
     if encoding is None:
+    if image := image_type(head):
+        return image
         return EML if extension == "eml" else _binary_type(head, extension)
     text = head.decode(encoding, errors="replace")
     return _text_type(text.lstrip("\ufeff"), extension, whole=len(head) >= size)

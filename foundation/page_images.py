@@ -1,4 +1,4 @@
-"""A PDF page as a picture with spans lit, and the boxes that light a span."""
+"""A page of a PDF or an image as a picture with spans lit, and the boxes that light a span."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pypdfium2
 from PIL import Image, ImageDraw
 
 from foundation.errors import DamagedFile, EncryptedFile, NotFound
+from foundation.image_kinds import image_type
+from foundation.image_pages import open_image, page_count, page_size, picture
 from foundation.types import Box, WordBox
 
 _MOST_PIXELS = 12_000_000
@@ -30,7 +32,7 @@ def render_page(path: Path, page: int, boxes: Sequence[Box], scale: float = 1.5,
     file does not have, EncryptedFile or DamagedFile for a file that does not open; both call it `name`.
     """
     with _LOCK:
-        image, drawn_scale = _draw(path, page, scale, name)
+        image, drawn_scale = (_draw if _is_pdf(path) else _draw_image)(path, page, scale, name)
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(overlay)
     for x0, y0, x1, y1 in boxes:
@@ -50,10 +52,7 @@ def _draw(path: Path, page: int, scale: float, name: str) -> tuple[Image.Image, 
         raise DamagedFile(f"{name} is not a readable PDF.") from error
     with document:
         if not 1 <= page <= len(document):
-            raise NotFound(
-                f"number: {name} has no page {page}; it has {len(document)}.",
-                fix="Ask for one of these; they count from 1.",
-            )
+            raise _no_page(name, page, len(document))
         document.init_forms()
         try:
             sheet = document[page - 1]
@@ -62,6 +61,26 @@ def _draw(path: Path, page: int, scale: float, name: str) -> tuple[Image.Image, 
         width, height = sheet.get_size()
         scale = min(scale, (_MOST_PIXELS / max(1.0, width * height)) ** 0.5)
         return sheet.render(scale=scale, may_draw_forms=True).to_pil().convert("RGBA"), scale
+
+
+def _is_pdf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return image_type(file.read(64)) is None
+
+
+def _draw_image(path: Path, page: int, scale: float, name: str) -> tuple[Image.Image, float]:
+    with open_image(path, name) as image:
+        if not 1 <= page <= page_count(image):
+            raise _no_page(name, page, page_count(image))
+        whole = picture(image, page, name)
+    scale = min(scale * page_size(whole)[0] / whole.width, (_MOST_PIXELS / (whole.width * whole.height)) ** 0.5, 2.0)
+    drawn = whole.resize((max(1, round(whole.width * scale)), max(1, round(whole.height * scale))))
+    return drawn.convert("RGBA"), drawn.width / page_size(whole)[0]
+
+
+def _no_page(name: str, page: int, count: int) -> NotFound:
+    fix = "Ask for one of these; they count from 1."
+    return NotFound(f"number: {name} has no page {page}; it has {count}.", fix=fix)
 
 
 def boxes_for_span(word_boxes: Sequence[WordBox], start: int, end: int) -> dict[int, list[Box]]:

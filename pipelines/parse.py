@@ -36,6 +36,7 @@ def parse_files(
                 workers=min(limits.workers, len(versions)),
                 memory_mb=limits.memory_mb,
                 timeout_s=limits.timeout_s,
+                waiting_s=stores.settings.ocr.timeout_s,
                 max_text_mb=limits.max_text_mb,
                 max_output_mb=limits.max_output_mb,
             )

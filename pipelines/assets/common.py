@@ -21,9 +21,17 @@ def stage_asset(
 
 
 def result(
-    report: StageReport, totals: dict[str, str], *, columns: Sequence[tuple[str, str, str]] = (), **more: Any
+    report: StageReport,
+    totals: dict[str, str],
+    *,
+    columns: Sequence[tuple[str, str, str]] = (),
+    listed: Sequence[str] = (),
+    **more: Any,
 ) -> dg.MaterializeResult[Any]:
-    """Metadata of one run of a stage. `totals`: metadata name → count that the stage records for each version."""
+    """Metadata of one run of a stage. `totals`: metadata name → count that the stage records for each version.
+
+    `listed`: further values that it records for a version, shown in the table of files alone.
+    """
     metadata: dict[str, Any] = {
         "versions": len(report.done),
         "unchanged": report.unchanged,
@@ -33,7 +41,7 @@ def result(
         **more,
     }
     if report.done:
-        metadata["files"] = dg.MetadataValue.md(_table(report.done, list(totals.values())))
+        metadata["files"] = dg.MetadataValue.md(_table(report.done, [*totals.values(), *listed]))
         metadata["lineage"] = dg.MetadataValue.url(lineage_url(report.done[0].version.document_id))
     if report.failed:
         metadata["failures"] = dg.MetadataValue.md(_failures(report.failed))

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import dagster as dg
@@ -48,7 +49,8 @@ def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     with transaction(at.engine) as connection:
         share_warnings(connection, [version.version_id for version in versions])
     totals = {"pages": "pages", "elements": "elements", "characters": "characters", "warnings": "warnings"}
-    return result(report, totals, columns=COLUMNS)
+    totals["pages read by OCR"] = "ocr_pages"
+    return result(report, totals, columns=COLUMNS, listed=("ocr_engine", "ocr_confidence", "ocr_seconds"))
 
 
 def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
@@ -63,7 +65,7 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
             documents,
             parse_document,
             lambda version, parsed: _save(stores, version, parsed),
-            lambda version: (Path(folder) / version.version_id, limits),
+            lambda version: (Path(folder) / version.version_id, limits, stores.settings.ocr),
         )
 
 
@@ -91,4 +93,17 @@ def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Co
         "characters": len(parsed.text),
         "warnings": len(parsed.warnings),
         "members": members,
+        **_ocr_counts(parsed),
+    }
+
+
+def _ocr_counts(parsed: ParsedDocument) -> Counts:
+    """How much of the document was read by OCR, by what, how surely (the mean over its pages), in what time."""
+    if not parsed.ocr:
+        return {"ocr_pages": 0}
+    return {
+        "ocr_pages": len(parsed.ocr),
+        "ocr_engine": ", ".join(sorted({page.engine for page in parsed.ocr})),
+        "ocr_confidence": round(mean(page.confidence for page in parsed.ocr), 3),
+        "ocr_seconds": round(sum(page.seconds for page in parsed.ocr), 1),
     }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from foundation.errors import UnsupportedFile
+from foundation.settings import OcrSettings
 from foundation.types import ParsedDocument, ParsedWorkbook
 from pipelines.parsing.members import UnpackLimits
 
 PARSERS = {
-    "pdf": "pdf/2",
+    "pdf": "pdf/3",
+    "image": "image/1",
     "docx": "docx/2",
     "pptx": "pptx/1",
     "odt": "odt/1",
@@ -23,7 +26,7 @@ PARSERS = {
     "archive": "archive/1",
     "text": "text/1",
     "csv": "csv/2",
-    "xlsx": "xlsx/1",
+    "xlsx": "xlsx/2",
 }
 """Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""
 
@@ -33,16 +36,24 @@ MODULES = {"odt": "odf", "csv": "csv_file", "xlsx": "xlsx_file"}
 TABLES = ("csv", "xlsx")
 HOLDERS = ("eml", "msg", "archive")
 """Kinds that hold files; their `parse(path, file_name, folder, limits)` writes those into `folder`."""
+SCANS = ("pdf", "image")
+"""Kinds whose pages may need OCR; their `parse(path, file_name, ocr)` takes its settings."""
 
 
 def parse_document(
-    path: Path, file_name: str, kind: str, folder: Path | None = None, limits: UnpackLimits | None = None
+    path: Path,
+    file_name: str,
+    kind: str,
+    folder: Path | None = None,
+    limits: UnpackLimits | None = None,
+    ocr: OcrSettings | None = None,
 ) -> ParsedDocument:
     """Text and elements of a document; the files inside it are written into `folder`, if there is one."""
     if kind not in PARSERS or kind in TABLES:
         raise UnsupportedFile(f"{file_name}: there is no parser for {kind}.")
     module = import_module(f"pipelines.parsing.{MODULES.get(kind, kind)}")
-    more = (folder, limits or UnpackLimits()) if kind in HOLDERS else ()
+    more: tuple[Any, ...] = (folder, limits or UnpackLimits()) if kind in HOLDERS else ()
+    more = (ocr,) if kind in SCANS else more
     parsed: ParsedDocument = module.parse(path, file_name, *more)
     return parsed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ class Block:
         return all(line.bold for line in self.lines)
 
 
-def blocks(pages: Sequence[Page], grids: dict[int, list[Grid]]) -> list[Block]:
+def blocks(pages: Sequence[Page], grids: Mapping[int, list[Grid]]) -> list[Block]:
     """Blocks in reading order: the order of each page's content stream, a table where its first word stands.
 
     `grids` by page number; the words that a grid's cells hold leave the running text.

@@ -50,7 +50,11 @@ class Line:
 
 @dataclass(slots=True)
 class Page:
-    """`number` from 1; `size` is (width, height) in points as displayed, rotation applied."""
+    """`number` from 1; `size` is (width, height) in points as displayed, rotation applied.
+
+    A page that OCR had to turn or straighten has its lines and its `size` upright; `displayed` then has the size as
+    displayed and the way there.
+    """
 
     number: int
     size: tuple[float, float]
@@ -58,6 +62,12 @@ class Page:
     lines: list[Line] = field(default_factory=list)
     unmapped: float = 0.0
     """Share of the lines whose first character has no Unicode value in the file."""
+    displayed: tuple[tuple[float, float], Transform] | None = None
+    damaged: bool = False
+
+    def take(self, lines: list[Line], size: tuple[float, float], way: Transform) -> None:
+        """Lines of the upright page of this size, which `way` leads to the page as displayed."""
+        self.lines, self.size, self.displayed = lines, size, (self.size, way)
 
 
 def union(boxes: list[Box]) -> Box:

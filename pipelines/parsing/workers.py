@@ -30,6 +30,7 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit
 from foundation.types import ParsedDocument
+from pipelines.parsing.process_limits import set_limit
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
 
@@ -47,20 +48,28 @@ class _Limits:
     timeout_s: float
     max_text_mb: int
     max_output_mb: int
+    waiting_s: float
 
 
 class ParserPool:
     """`workers` processes, started at the first use and reused while idle; close it, or use it as a context manager.
 
     memory_mb limits a worker's private memory, timeout_s the wall time (and, a little later, the CPU time) of one
-    file, max_text_mb the text of one parsed document, max_output_mb each file that a worker writes.
+    file, max_text_mb the text of one parsed document, max_output_mb each file that a worker writes. waiting_s is added
+    to the wall time: OCR has its own limits, and its program's CPU time is not the worker's.
     """
 
     def __init__(
-        self, workers: int, memory_mb: int, timeout_s: float, max_text_mb: int = 50, max_output_mb: int = 4096
+        self,
+        workers: int,
+        memory_mb: int,
+        timeout_s: float,
+        max_text_mb: int = 50,
+        max_output_mb: int = 4096,
+        waiting_s: float = 0,
     ) -> None:
         self._workers = workers
-        self._limits = _Limits(memory_mb, timeout_s, max_text_mb, max_output_mb)
+        self._limits = _Limits(memory_mb, timeout_s, max_text_mb, max_output_mb, waiting_s)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(_PRELOAD)
         self._lock = threading.Lock()
@@ -112,7 +121,7 @@ class ParserPool:
             # A worker that dies while idle breaks the whole of a pebble pool: its fault, not the next file's.
             if self._pool is not None and self._pool.active:
                 try:
-                    return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
+                    return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s + self._limits.waiting_s)
                 except RuntimeError:
                     _LOG.warning("The parser pool broke; starting its workers anew.")
             if self._pool is not None:
@@ -124,7 +133,7 @@ class ParserPool:
                 initargs=(self._limits, os.getpid()),
                 context=self._context,
             )
-            return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s)
+            return self._pool.schedule(_run, args=task, timeout=self._limits.timeout_s + self._limits.waiting_s)
 
     def _finish(self, function: Callable[..., Any], args: tuple[Any, ...], future: ProcessFuture[bytes]) -> Any:
         name = _file_name(args)
@@ -186,10 +195,10 @@ def _limit_process(limits: _Limits, program: int) -> None:
     if sys.platform == "linux":
         threading.Thread(target=_end_with, args=(os.pidfd_open(program),), daemon=True).start()
         # Not RLIMIT_AS: address space is reserved in gigabytes by allocators and BLAS that never use it.
-        _set_limit(resource.RLIMIT_DATA, limits.memory_mb * _MB)
-    _set_limit(resource.RLIMIT_FSIZE, limits.max_output_mb * _MB)
-    _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
-    _set_limit(resource.RLIMIT_CORE, 0)
+        set_limit(resource.RLIMIT_DATA, limits.memory_mb * _MB)
+    set_limit(resource.RLIMIT_FSIZE, limits.max_output_mb * _MB)
+    set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    set_limit(resource.RLIMIT_CORE, 0)
 
 
 def _end_with(program: int) -> None:
@@ -198,20 +207,13 @@ def _end_with(program: int) -> None:
     os._exit(1)
 
 
-def _set_limit(kind: int, value: int) -> None:
-    """Lower the soft limit to `value`, within the hard one."""
-    hard = resource.getrlimit(kind)[1]
-    soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (soft, hard))
-
-
 def _run(function: Callable[..., Any], args: tuple[Any, ...], limits: _Limits) -> bytes:
     """In the worker: pickled (True, result) or (False, AsklineError). No other exception may reach the pipe.
 
     An exception that does not unpickle would break the pool, and a message of another library may quote the file.
     """
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    _set_limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + limits.timeout_s) + 5)
+    set_limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + limits.timeout_s) + 5)
     name = _file_name(args)
     try:
         result = function(*args)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping
 
 from foundation.access import parse_acl
 from foundation.errors import Conflict, InvalidInput, NotFound
+from foundation.media_kinds import kind_of
 from foundation.page_images import boxes_for_span, render_page
 from foundation.publication import hide_tables
 from foundation.registry import documents as registry
@@ -212,9 +213,9 @@ def page_image(
 ) -> Response:
     """Pages count from 1. Without a span nothing is lit."""
     row = registry.version_of(connection, principal, document_id, version)
-    if row["media_type"] != "application/pdf":
+    if kind_of(row["media_type"]) not in ("pdf", "image"):
         raise NotFound(
-            f"{row['file_name']} is no PDF, and only these have page images.",
+            f"{row['file_name']} is neither PDF nor image, and only these have page images.",
             fix="GET /documents/{id}/text gives its text, or a span of it.",
         )
     stores = services.stores

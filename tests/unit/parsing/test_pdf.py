@@ -132,9 +132,10 @@ def test_running_headers_and_footers_are_marked_whatever_their_page_number(tmp_p
 
 
 def test_a_page_without_text_is_a_warning_and_none_with_text_a_failure(tmp_path: Path) -> None:
-    drawing = "10 10 200 200 re f"
-    mixed = parse(write_pdf(tmp_path / "mixed.pdf", [body(LONG), drawing, ""]))
-    assert [(w.code, w.page) for w in mixed.warnings] == [("no_text_layer", 2)]
+    drawing = " ".join(f"{x} {y} m {x + 30} {y + 20} l S" for x in range(50, 550, 50) for y in range(50, 650, 100))
+    square = "10 10 200 200 re f"
+    mixed = parse(write_pdf(tmp_path / "mixed.pdf", [body(LONG), drawing, square, ""]))
+    assert [(w.code, w.page) for w in mixed.warnings] == [("no_text_found", 2)]
     with pytest.raises(NoContent, match=r"scan\.pdf .* pages 1 to 2"):
         parse(write_pdf(tmp_path / "scan.pdf", [drawing, drawing]))
 
