@@ -26,6 +26,9 @@ PDF = MediaType("application/pdf", "pdf", "PDF")
 DOCX = MediaType(OOXML + "wordprocessingml.document", "docx", "Word document")
 PPTX = MediaType(OOXML + "presentationml.presentation", "pptx", "PowerPoint presentation")
 XLSX = MediaType(OOXML + "spreadsheetml.sheet", "xlsx", "Excel workbook")
+XLS = MediaType("application/vnd.ms-excel", "xlsx", "Excel 97-2003 workbook")
+XLSB = MediaType("application/vnd.ms-excel.sheet.binary.macroenabled.12", "xlsx", "Excel binary workbook")
+ODS = MediaType(ODF + "spreadsheet", "xlsx", "OpenDocument spreadsheet")
 ODT = MediaType(ODF + "text", "odt", "OpenDocument text")
 ODP = MediaType(ODF + "presentation", "odt", "OpenDocument presentation")
 RTF = MediaType("application/rtf", "rtf", "RTF document")
@@ -38,21 +41,21 @@ TEXT = MediaType("text/plain", "text", "plain text")
 MARKDOWN = MediaType("text/markdown", "text", "Markdown")
 CSV = MediaType("text/csv", "csv", "CSV")
 TSV = MediaType("text/tab-separated-values", "csv", "tab-separated values")
-ZIP = MediaType("application/zip", "archive", "ZIP archive")
-TAR = MediaType("application/x-tar", "archive", "TAR archive")
-GZIP = MediaType("application/gzip", "archive", "gzip file")
 PNG = MediaType("image/png", "image", "PNG image")
 JPEG = MediaType("image/jpeg", "image", "JPEG image")
 TIFF = MediaType("image/tiff", "image", "TIFF image")
 BMP = MediaType("image/bmp", "image", "BMP image")
 WEBP = MediaType("image/webp", "image", "WEBP image")
 GIF = MediaType("image/gif", "image", "GIF image")
+ZIP = MediaType("application/zip", "archive", "ZIP archive")
+TAR = MediaType("application/x-tar", "archive", "TAR archive")
+GZIP = MediaType("application/gzip", "archive", "gzip file")
 BZIP2 = MediaType("application/x-bzip2", "archive", "bzip2 file")
 XZ = MediaType("application/x-xz", "archive", "xz file")
 
 KNOWN: tuple[MediaType, ...] = (
-    *(PDF, DOCX, PPTX, XLSX, ODT, ODP, RTF, DOC, PPT, HTML, EML, MSG, TEXT, MARKDOWN, CSV, TSV),
-    *(ZIP, TAR, GZIP, BZIP2, XZ),
+    *(PDF, DOCX, PPTX, XLSX, XLS, XLSB, ODS, ODT, ODP, RTF, DOC, PPT, HTML, EML, MSG, TEXT, MARKDOWN, CSV, TSV),
+    *(PNG, JPEG, TIFF, BMP, WEBP, GIF, ZIP, TAR, GZIP, BZIP2, XZ),
 )
 
 BY_EXTENSION: dict[str, MediaType] = {
@@ -60,6 +63,9 @@ BY_EXTENSION: dict[str, MediaType] = {
     **dict.fromkeys(["docx"], DOCX),
     **dict.fromkeys(["pptx", "ppsx"], PPTX),
     **dict.fromkeys(["xlsx"], XLSX),
+    **dict.fromkeys(["xls"], XLS),
+    **dict.fromkeys(["xlsb"], XLSB),
+    **dict.fromkeys(["ods"], ODS),
     **dict.fromkeys(["odt"], ODT),
     **dict.fromkeys(["odp"], ODP),
     **dict.fromkeys(["rtf"], RTF),
@@ -72,18 +78,18 @@ BY_EXTENSION: dict[str, MediaType] = {
     **dict.fromkeys(["md", "markdown"], MARKDOWN),
     **dict.fromkeys(["csv"], CSV),
     **dict.fromkeys(["tsv", "tab"], TSV),
-    **dict.fromkeys(["zip"], ZIP),
-    **dict.fromkeys(["tar"], TAR),
-    **dict.fromkeys(["gz", "tgz"], GZIP),
-    **dict.fromkeys(["bz2"], BZIP2),
-    **dict.fromkeys(["xz"], XZ),
-}
     **dict.fromkeys(["png"], PNG),
     **dict.fromkeys(["jpg", "jpeg", "jfif"], JPEG),
     **dict.fromkeys(["tif", "tiff"], TIFF),
     **dict.fromkeys(["bmp"], BMP),
     **dict.fromkeys(["webp"], WEBP),
     **dict.fromkeys(["gif"], GIF),
+    **dict.fromkeys(["zip"], ZIP),
+    **dict.fromkeys(["tar"], TAR),
+    **dict.fromkeys(["gz", "tgz"], GZIP),
+    **dict.fromkeys(["bz2"], BZIP2),
+    **dict.fromkeys(["xz"], XZ),
+}
 
 DOCUMENT_FIX = "Save it as DOCX or PDF and upload that."
 TABLE_FIX = "Save it as XLSX or CSV and upload that."
@@ -96,7 +102,7 @@ CONVERT_FIX = "Convert it to PDF, DOCX, TXT, CSV or XLSX and upload that."
 # Extensions without a parser, by what the user can do about each.
 _WITHOUT_PARSER = {
     DOCUMENT_FIX: "dot dotx pages wpd",
-    TABLE_FIX: "xls xlsb xlt xltx ods numbers parquet",
+    TABLE_FIX: "xlt xltx numbers parquet",
     PAGE_FIX: "key mhtml mht epub odg xps vsdx",
     IMAGE_FIX: "heic heif avif svg dcm jp2 psd",
     UNPACK_FIX: "7z rar zst cab iso",

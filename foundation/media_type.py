@@ -42,6 +42,8 @@ from foundation.media_kinds import (
     TAR,
     TEXT,
     TSV,
+    XLS,
+    XLSB,
     XLSX,
     XZ,
     ZIP,
@@ -64,7 +66,7 @@ _MAIL_HEADER = re.compile(
 )
 _OOXML_PARTS = frozenset({"[Content_Types].xml", "word/document.xml", "xl/workbook.xml", "ppt/presentation.xml"})
 # The stream that each old office format has, as its container's directory names it.
-_CFB_STREAMS = {"WordDocument": DOC, "PowerPoint Document": PPT, "__properties_version1.0": MSG}
+_CFB_STREAMS = {"WordDocument": DOC, "PowerPoint Document": PPT, "__properties_version1.0": MSG, "Workbook": XLS, "Book": XLS}
 
 
 def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None = None) -> MediaType:
@@ -86,10 +88,10 @@ def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None
         return packed
     if head[257:262] == b"ustar" or (extension == "tar" and _is_old_tar(head)):
         return TAR
-    encoding = detect_encoding(head)
-    if encoding is None:
     if image := image_type(head):
         return image
+    encoding = detect_encoding(head)
+    if encoding is None:
         return EML if extension == "eml" else _binary_type(head, extension)
     text = head.decode(encoding, errors="replace")
     return _text_type(text.lstrip("\ufeff"), extension, whole=len(head) >= size)
@@ -198,8 +200,7 @@ def _ooxml_type(extension: str, names: Sequence[str]) -> MediaType:
     if "word" in folders:
         return DOCX
     if "xl" in folders:
-        binary = "xl/workbook.bin" in names
-        return _unsupported("application/vnd.ms-excel", "a binary workbook", TABLE_FIX) if binary else XLSX
+        return XLSB if "xl/workbook.bin" in names else XLSX
     if "ppt" in folders:
         return PPTX
     # `head` may end inside the first big entry; the parser still checks what the name promises.
@@ -218,8 +219,7 @@ def _cfb_type(head: bytes, extension: str, file_name: str, entries: Sequence[str
         return found
     # A big file's directory lies beyond its head; the parser still checks what the name promises.
     claimed = BY_EXTENSION.get(extension)
-    is_workbook = has("Workbook") or has("Book")
-    if entries is None and claimed is not None and claimed in _CFB_STREAMS.values() and not is_workbook:
+    if entries is None and claimed is not None and claimed in _CFB_STREAMS.values():
         return claimed
     label = f"an old office file (.{extension})" if extension in FIXES else "an old office file"
     return _unsupported("application/x-ole-storage", label, FIXES.get(extension, DOCUMENT_FIX))
