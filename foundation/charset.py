@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 
-from charset_normalizer import from_bytes
+import chardet
 
 SAMPLE = 64 * 1024
 """Bytes looked at for a guess; a strict UTF-8 check of the whole is the caller's (see text.py)."""
@@ -18,15 +19,37 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_LEGACY = ["cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp949", "gb18030", "big5"]
-"""What text of before Unicode is in, one code page a script; rarer ones only bring wrong guesses on short files."""
+_WESTERN = "cp1252"
+_UNSURE = 0.1
+_FEW = 4
+"""So few letters prove nothing."""
+_CLOSE = (0.25, 0.05)
+"""Below the first confidence, a rival must be better than Windows-1252 by the second."""
+_LIKELY = frozenset(
+    "cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp874 iso8859-2 iso8859-5 iso8859-7 iso8859-15 koi8-r "
+    "koi8-u cp866 cp850 cp852 cp437 mac-roman mac-cyrillic big5hkscs gb18030 cp932 euc_jp cp949 hz iso2022_jp_ext "
+    "iso2022_kr utf-16-le utf-16-be utf-32-le utf-32-be".split()
+)
+"""What text of before Unicode is in; rarer ones only bring wrong guesses on short files."""
+_WIDE_SCRIPTS = (
+    "CJK",
+    "HIRAGANA",
+    "KATAKANA",
+    "HANGUL",
+    "THAI",
+    "IDEOGRAPHIC",
+    "FULLWIDTH",
+    "HALFWIDTH",
+    "LATIN",
+    "DIGIT",
+)
 
 
 def detect_encoding(head: bytes) -> str | None:
     """A Python codec name for text that starts with `head`, or None if it is binary.
 
-    In this order: byte order mark; the NUL pattern of UTF-16 without one; strict UTF-8; charset-normalizer's guess;
-    Windows-1252, which is what single-byte Latin text nearly always is.
+    In this order: byte order mark; the NUL pattern of UTF-16 or -32 without one; the escapes of ISO 2022; strict UTF-8;
+    chardet's guess, with Windows-1252 as what short Western text nearly always is.
     """
     for bom, encoding in _BOMS:
         if head.startswith(bom):
@@ -34,11 +57,13 @@ def detect_encoding(head: bytes) -> str | None:
     sample = head[:SAMPLE]
     if wide := _utf16_without_mark(sample):
         return wide
+    if escaped := _iso2022(sample):
+        return escaped
     if not _few_controls(sample):
-        return None
+        return _wide(sample)
     if _is_utf8(sample):
         return "utf-8"
-    return _legacy(sample)
+    return _legacy(sample) or _wide(sample)
 
 
 def _utf16_without_mark(sample: bytes) -> str | None:
@@ -61,10 +86,46 @@ def _few_controls(sample: bytes) -> bool:
 
 def _is_utf8(sample: bytes) -> bool:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample, final=False)
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=len(sample) < SAMPLE)
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _iso2022(sample: bytes) -> str | None:
+    """Japanese and Korean of mails and old systems: ASCII bytes with escape sequences, and Chinese HZ."""
+    if sample.startswith(b"\x1b$)C") or b"\n\x1b$)C" in sample:
+        return "iso2022_kr"
+    if b"\x1b$B" in sample or b"\x1b$@" in sample:
+        return "iso2022_jp_ext"
+    if b"~{" in sample and b"~}" in sample and sample.isascii():
+        pairs = re.findall(rb"~\{((?:[\x21-\x77][\x21-\x7e]){2,})~\}", sample)
+        return "hz" if pairs and sum(map(len, pairs)) * 4 >= len(sample) else None
+    return None
+
+
+def _wide(sample: bytes) -> str | None:
+    """UTF-16 or UTF-32 without a mark, in a script whose characters have no zero bytes."""
+    guess = chardet.detect(sample)["encoding"] if b"\0" in sample else None
+    codec = codec_of(guess) if guess else None
+    if codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be") and _reads_well(sample, codec):
+        return codec
+    return next((codec for codec in ("utf-16-le", "utf-16-be") if _reads_well(sample, codec, scripts=True)), None)
+
+
+def _reads_well(sample: bytes, codec: str, *, scripts: bool = False) -> bool:
+    """Whether nearly all characters are assigned; with `scripts`, of the East and with their own punctuation."""
+    text = sample[: len(sample) // 4 * 4].decode(codec, errors="replace")[:2000]
+    strange = sum(
+        c == "\ufffd" or (unicodedata.category(c) in ("Cn", "Co", "Cs", "Cc") and c not in "\t\r\n") for c in text
+    )
+    if not text or strange * 100 > len(text):
+        return False
+    if not scripts:
+        return True
+    eastern = sum(unicodedata.name(c, "").startswith(_WIDE_SCRIPTS) for c in text)
+    marks = sum(c in "\n 、。，．・\u3000" for c in text)
+    return len(text) >= 8 and marks > 0 and (eastern + marks) * 20 >= len(text) * 19
 
 
 def _legacy(sample: bytes) -> str | None:
@@ -73,14 +134,20 @@ def _legacy(sample: bytes) -> str | None:
     for encoding in ("cp932", "euc_jp"):
         if _is_japanese(sample, encoding):
             return encoding
-    matches = from_bytes(sample, cp_isolation=_LEGACY, threshold=0.3)
-    best = matches.best()
-    if best is None:
+    guesses = ((codec_of(g["encoding"] or ""), g["confidence"]) for g in chardet.detect_all(sample))
+    likely = [(codec, confidence) for codec, confidence in guesses if codec in _LIKELY]
+    if not likely:
         return _single_byte(sample) if _mostly_ascii(sample) else None
-    # Short Western text fits several code pages equally well, and Windows-1252 is by far the likeliest.
-    if any("cp1252" in match.could_be_from_charset and match.chaos <= best.chaos for match in matches):
-        return "cp1252"
-    return best.encoding
+    best, confidence = likely[0]
+    if not _mostly_ascii(sample):
+        return best
+    western = dict(reversed(likely)).get(_WESTERN, 0.0)
+    close = confidence < _CLOSE[0] and confidence - western <= _CLOSE[1]
+    few = sum(byte > 127 for byte in sample) < _FEW
+    first = _WESTERN if confidence < _UNSURE or close or few else best
+    rivals = dict.fromkeys([first, _WESTERN, *(codec for codec, _ in likely[:5]), "cp850", "mac-roman"])
+    chosen = min(rivals, key=lambda codec: _oddities(sample, codec))  # the first of equals
+    return _single_byte(sample) if chosen == _WESTERN else chosen
 
 
 def _is_japanese(sample: bytes, encoding: str) -> bool:
@@ -90,16 +157,31 @@ def _is_japanese(sample: bytes, encoding: str) -> bool:
     return bool(wide) and "\ufffd" not in text and sum("\u3040" <= c <= "\u30ff" for c in wide) >= 0.15 * len(wide)
 
 
+def _oddities(sample: bytes, codec: str) -> int:
+    """Letters of words that come out as signs, as controls, or as capitals after a small letter."""
+    text = sample.decode(codec, errors="replace")
+    odd = 0
+    for match in re.finditer(r"[^\x00-\x7f]", text):
+        char, before, after = match[0], text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+        if char == "\ufffd" or unicodedata.category(char) == "Cc":
+            odd += 1
+        elif char.isalpha():
+            odd += char.isupper() and before.islower()
+        else:
+            odd += before.isalpha() and after.isalpha() and char not in "’‘´·-–—"
+    return odd
+
+
 def _mostly_ascii(sample: bytes) -> bool:
     return sum(byte < 128 for byte in sample) >= 0.7 * len(sample)
 
 
 def _single_byte(sample: bytes) -> str:
     try:
-        sample.decode("cp1252")
+        sample.decode(_WESTERN)
     except UnicodeDecodeError:
         return "latin-1"
-    return "cp1252"
+    return _WESTERN
 
 
 # What pages and mails call an encoding, and the larger one that programs write under that name (WHATWG Encoding).
@@ -117,7 +199,13 @@ _MEANT = {
     "big5": "big5hkscs",
     "iso2022_jp": "iso2022_jp_ext",
 }
-_OTHER_NAMES = {"x-sjis": "cp932", "x-gbk": "gb18030", "ks_c_5601-1987": "cp949", "x-euc-jp": "euc_jp", "unicode": "utf-16"}
+_OTHER_NAMES = {
+    "x-sjis": "cp932",
+    "x-gbk": "gb18030",
+    "ks_c_5601-1987": "cp949",
+    "x-euc-jp": "euc_jp",
+    "unicode": "utf-16",
+}
 
 
 def codec_of(label: str) -> str | None:
