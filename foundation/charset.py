@@ -139,11 +139,11 @@ def _legacy(sample: bytes) -> str | None:
     if not likely:
         return _single_byte(sample) if _mostly_ascii(sample) else None
     best, confidence = likely[0]
-    if not _mostly_ascii(sample):
+    few = sum(byte > 127 for byte in sample) < _FEW
+    if not _mostly_ascii(sample) and not few:
         return best
     western = dict(reversed(likely)).get(_WESTERN, 0.0)
     close = confidence < _CLOSE[0] and confidence - western <= _CLOSE[1]
-    few = sum(byte > 127 for byte in sample) < _FEW
     first = _WESTERN if confidence < _UNSURE or close or few else best
     rivals = dict.fromkeys([first, _WESTERN, *(codec for codec, _ in likely[:5]), "cp850", "mac-roman"])
     chosen = min(rivals, key=lambda codec: _oddities(sample, codec))  # the first of equals
