@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from sqlalchemy import Connection
 
 from foundation.ids import dataset_id
@@ -38,10 +40,12 @@ def name_tables(connection: Connection, document_id: str, file_name: str, versio
     earlier = names_of_document(connection, document_id)
     names = {row["dataset_id"]: earlier.get((row["ordinal"], row["sheet"])) for row in found}
     taken |= {name for name in names.values() if name}
-    sheets = len({row["sheet"] for row in found})
+    sheets = Counter(row["sheet"] for row in found if not row["rejects"])
     for row in found:
         if names[row["dataset_id"]] is None:
-            name = table_name(file_name, row["sheet"], sheets, taken)
+            # A title tells the tables of one sheet apart.
+            part = row["label"] if row["rejects"] or sheets[row["sheet"]] > 1 else None
+            name = table_name(file_name, row["sheet"], len(sheets), taken, part if part != row["sheet"] else None)
             names[row["dataset_id"]] = name
             taken.add(name)
     save_names(connection, document_id, version_id, {key: name for key, name in names.items() if name})

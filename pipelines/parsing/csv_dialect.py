@@ -79,4 +79,10 @@ def _quoting(delimiter: str, sample: str, *, sep_line: bool = False) -> CsvDiale
 
 
 def _spaced(sample: str, delimiter: str) -> bool:
-    return f'{delimiter} "' in sample and f'{delimiter}"' not in sample
+    """Whether a space follows each delimiter: before a quote it would hide that, elsewhere it would begin each cell."""
+    if f'{delimiter} "' in sample:
+        return f'{delimiter}"' not in sample
+    # A word and a comma inside a text look the same, so every single one must have it.
+    return len(re.findall(rf"{re.escape(delimiter)} \S", sample)) > 1 and not re.search(
+        rf"{re.escape(delimiter)}[^\s{re.escape(delimiter)}]", sample
+    )

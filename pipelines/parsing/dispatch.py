@@ -24,7 +24,7 @@ PARSERS = {
     "eml": "eml/1",
     "msg": "msg/1",
     "archive": "archive/1",
-    "text": "text/1",
+    "text": "text/2",
     "csv": "csv/2",
     "xlsx": "xlsx/2",
 }

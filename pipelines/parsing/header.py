@@ -11,6 +11,7 @@ HEAD_ROWS = 100
 """Rows that are looked at before the header is fixed."""
 
 _VALUE = re.compile(r"^[-+]?[\d.,]+%?$|^\d{4}-\d{2}-\d{2}|^(true|false)$", re.IGNORECASE)
+_YEAR = re.compile(r"(19|20)\d\d$")
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> int:
@@ -28,12 +29,20 @@ def find_header(rows: Sequence[Sequence[str]]) -> int:
         for index in range(first, len(filled)):
             cells = filled[index]
             if len(cells) > 1:
-                return index if index == first or _looks_like_header(cells) else first
+                return index if index == first or looks_like_header(cells, years=True) else first
     return first
 
 
-def _looks_like_header(cells: Sequence[str]) -> bool:
-    return len(set(cells)) == len(cells) and not any(_VALUE.match(cell) for cell in cells)
+def looks_like_header(cells: Sequence[str], *, years: bool = False) -> bool:
+    """Whether these (not blank) cells can be labels: distinct, none of them a value; `years` may stand among texts."""
+    values = [cell for cell in cells if is_value(cell)]
+    fits = not values or (years and len(values) < len(cells) and all(map(_YEAR.match, values)))
+    return fits and len(set(cells)) == len(cells)
+
+
+def is_value(text: str) -> bool:
+    """Whether a cell is a number, a date or a boolean, as labels seldom are."""
+    return bool(_VALUE.match(text))
 
 
 def skipped_titles(rows: Sequence[tuple[int, Sequence[str]]], warnings: WarningList, sheet: str | None = None) -> str:

@@ -67,11 +67,12 @@ def column_names(labels: Sequence[str | None]) -> list[str]:
     return names
 
 
-def table_name(file_name: str, sheet: str | None, sheets: int, taken: Collection[str] = ()) -> str:
-    """The file's stem, with the sheet's name behind it when the file has several; not one of `taken`."""
-    stem = PurePath(file_name).stem
-    text = f"{stem}_{sheet}" if sheet and sheets > 1 else stem
-    return _free(identifier(text, "table_1"), taken)
+def table_name(
+    file_name: str, sheet: str | None, sheets: int, taken: Collection[str] = (), part: str | None = None
+) -> str:
+    """The file's stem, then the sheet's name when the file has several, then `part`; not one of `taken`."""
+    parts = [PurePath(file_name).stem, sheet if sheets > 1 else None, part]
+    return _free(identifier("_".join(p for p in parts if p), "table_1"), taken)
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -1,14 +1,11 @@
-"""Excel workbooks: every sheet with cells is a typed table. Values are read, never formulas."""
+"""Workbooks (XLSX, XLS, XLSB, ODS): every block of cells of every sheet is a typed table. Values, never formulas."""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from datetime import date, datetime
-from itertools import chain, islice
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import python_calamine as calamine
@@ -17,13 +14,11 @@ from defusedxml import DefusedXmlException
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile
 from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.archive_guard import check_archive
-from pipelines.parsing.header import HEAD_ROWS, find_header, skipped_titles
-from pipelines.parsing.tables import TableBuilder
-from pipelines.parsing.value_kinds import EXACT
+from pipelines.parsing.sheet_tables import Sheet, read_sheet
 from pipelines.parsing.warning_list import WarningList
 from pipelines.parsing.xlsx_cells import Flaw, flaws_by_sheet
 
-PARSER = "xlsx/1"
+PARSER = "xlsx/2"
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DAMAGE = (
@@ -47,9 +42,10 @@ def parse_xlsx(
     max_ratio: int = 100,
     max_bytes: int = 1_000_000_000,
 ) -> ParsedWorkbook:
-    """Write one table a sheet to `out_folder`, hidden sheets too (with a warning).
+    """Write the tables of every sheet to `out_folder`, hidden sheets too (with a warning).
 
-    Rows and columns without a value are left out; rows above the header become the table's label. Error cells and
+    Rows and columns without a value are left out; rows above the header become the table's label; text beside the
+    tables is a table of notes. Error cells and
     formulas that were never calculated are null, with a warning. EncryptedFile, DamagedFile; EmptyFile when no sheet
     has a cell; ResourceLimit when the archive unpacks to more than `max_bytes` or `max_ratio` times its size.
     """
@@ -78,17 +74,17 @@ def _tables(path: Path, file_name: str, out_folder: Path, warnings: WarningList)
     tables: list[ParsedTable] = []
     flaws = flaws_by_sheet(path)
     with calamine.CalamineWorkbook.from_path(path) as workbook:
-        for place, sheet in enumerate(workbook.sheets_metadata):
-            if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+        for place, about in enumerate(workbook.sheets_metadata):
+            if about.typ is not calamine.SheetTypeEnum.WorkSheet:
                 continue
-            table = _read(workbook.get_sheet_by_index(place), len(tables), file_name, out_folder, warnings)
-            if table is None:
-                continue
-            tables.append(table)
-            if sheet.visible is not calamine.SheetVisibleEnum.Visible:
-                message = f"Sheet '{sheet.name}' is hidden in the workbook; it was read like the others."
-                warnings.add("hidden_sheet", message, sheet=sheet.name)
-            _report_flaws(flaws.get(sheet.name, ()), sheet.name, warnings)
+            sheet = Sheet(workbook.get_sheet_by_index(place), typed_errors=about.name in flaws)
+            source = f"{file_name}, sheet '{about.name}'"
+            found = read_sheet(sheet, len(tables), source, out_folder, warnings)
+            tables += found
+            if found and about.visible is not calamine.SheetVisibleEnum.Visible:
+                message = f"Sheet '{about.name}' is hidden in the workbook; it was read like the others."
+                warnings.add("hidden_sheet", message, sheet=about.name)
+            _report_flaws(flaws.get(about.name, ()), about.name, warnings)
     return tables
 
 
@@ -101,46 +97,6 @@ def _check_container(path: Path, file_name: str, *, max_ratio: int, max_bytes: i
             raise EncryptedFile(f"{file_name} is protected by a password.")
         return
     check_archive(path, file_name, max_ratio=max_ratio, max_bytes=max_bytes)
-
-
-def _read(
-    cells: calamine.CalamineSheet, ordinal: int, file_name: str, out_folder: Path, warnings: WarningList
-) -> ParsedTable | None:
-    sheet = cells.name
-    rows = _rows(cells.iter_rows(), sheet, warnings)
-    head = list(islice(rows, HEAD_ROWS))
-    if not head:
-        return None
-    index = find_header([texts for _, texts in head])
-    title = skipped_titles(head[:index], warnings, sheet)
-    table = TableBuilder(head[index][1], out_folder, ordinal, f"{file_name}, sheet '{sheet}'")
-    for _, texts in chain(head[index + 1 :], rows):
-        table.add(texts)
-    return table.finish(sheet=sheet, label=title or sheet)
-
-
-def _rows(rows: Iterable[list[Any]], sheet: str, warnings: WarningList) -> Iterator[tuple[int, list[str]]]:
-    """(row as Excel numbers it, its cells as text) of rows that have a value."""
-    for number, cells in enumerate(rows, start=1):
-        texts = [cell if isinstance(cell, str) else _text(cell, number, sheet, warnings) for cell in cells]
-        if any(text and not text.isspace() for text in texts):
-            yield number, texts
-
-
-def _text(cell: Any, row: int, sheet: str, warnings: WarningList) -> str:
-    """A cell's value as a CSV file would have it, so that both have one set of rules for types."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    if isinstance(cell, float) and cell.is_integer():
-        if abs(cell) >= EXACT:
-            message = (
-                f"Row {row:,} has a number of more than 15 digits; the file does not hold its last digits exactly."
-            )
-            warnings.add("inexact_number", message, sheet=sheet, row=row)
-        return str(int(cell))
-    if isinstance(cell, datetime):
-        return cell.isoformat(" ")
-    return cell.isoformat() if isinstance(cell, date) else str(cell)
 
 
 def _report_flaws(flaws: Iterable[Flaw], sheet: str, warnings: WarningList) -> None:

@@ -121,7 +121,7 @@ def test_an_extension_that_contradicts_the_content_is_refused_with_both_named(
     ("name", "data", "fix"),
     [
         ("scan.heic", b"\0\0\0\x18ftypheic" + bytes(50), "Save it as PNG"),
-        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "XLSX or CSV"),
+        ("old.xlt", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "XLSX or CSV"),
         ("macro.docx", office("word/document.xml", "word/vbaProject.bin"), "Macros"),
         ("book.epub", packed("mimetype", "application/epub+zip"), "PDF"),
         ("notes.pages", packed("Index/Document.iwa", "x"), "DOCX"),

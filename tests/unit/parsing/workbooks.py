@@ -22,15 +22,22 @@ class Date(float):
     """Days since 1899-12-30, in a cell with a date format."""
 
 
-def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[object]]], hidden: Sequence[str] = ()) -> Path:
-    """Rows of cells from A1 by sheet name; a cell is str, number, bool, None, Date or Raw."""
+def write_workbook(
+    path: Path,
+    sheets: Mapping[str, Sequence[Sequence[object]]],
+    hidden: Sequence[str] = (),
+    merged: Sequence[str] = (),
+) -> Path:
+    """Rows of cells from A1 by sheet name; a cell is str, number, bool, None, Date or Raw. `merged`: `A1:C1`."""
+    merges = "".join(f'<mergeCell ref="{ref}"/>' for ref in merged)
+    merges = f"<mergeCells>{merges}</mergeCells>" if merges else ""
     listed, targets, parts = "", "", {}
     for i, (name, rows) in enumerate(sheets.items(), start=1):
         state = ' state="hidden"' if name in hidden else ""
         listed += f'<sheet name="{escape(name)}" sheetId="{i}" r:id="rId{i}"{state}/>'
         targets += _relation(f"rId{i}", "worksheet", f"worksheets/sheet{i}.xml")
         body = "".join(_row(number, row) for number, row in enumerate(rows, start=1))
-        parts[f"xl/worksheets/sheet{i}.xml"] = f"<worksheet {_MAIN}><sheetData>{body}</sheetData></worksheet>"
+        parts[f"xl/worksheets/sheet{i}.xml"] = f"<worksheet {_MAIN}><sheetData>{body}</sheetData>{merges}</worksheet>"
     targets += _relation("rIdStyles", "styles", "styles.xml")
     office = _relation("rId1", "officeDocument", "xl/workbook.xml")
     parts |= {
@@ -66,3 +73,31 @@ def _cell(ref: str, cell: object) -> str:
     if isinstance(cell, str):
         return f'<c r="{ref}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
     return f'<c r="{ref}"><v>{cell}</v></c>'
+
+
+def write_ods(path: Path, sheets: Mapping[str, Sequence[Sequence[str]]], hidden: Sequence[str] = ()) -> Path:
+    """Rows of cells by sheet name; a cell is the inside of a `table-cell` tag and its text, `office:… >text`."""
+    body = ""
+    for name, rows in sheets.items():
+        lines = "".join(
+            f"<table:table-row>{''.join(f'<table:table-cell {c}</table:table-cell>' for c in row)}</table:table-row>"
+            for row in rows
+        )
+        style = ' table:style-name="off"' if name in hidden else ""
+        body += f'<table:table table:name="{escape(name)}"{style}>{lines}</table:table>'
+    names = " ".join(
+        f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{short}:1.0"'
+        for short in ("office", "table", "text", "style")
+    )
+    off = '<style:table-properties table:display="false"/>'
+    off = f'<style:style style:name="off" style:family="table">{off}</style:style>'
+    content = (
+        f"<office:document-content {names}><office:automatic-styles>{off}</office:automatic-styles>"
+        f"<office:body><office:spreadsheet>{body}</office:spreadsheet></office:body></office:document-content>"
+    )
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", kind)
+        archive.writestr("content.xml", content)
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    return path
