@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from cli.stack import running
+from foundation.card import SIDECAR
 from foundation.errors import AsklineError, InvalidInput, Unavailable
 from foundation.settings import Settings
 
@@ -34,10 +35,13 @@ class Client:
         return self._send("DELETE", path)
 
     def upload(self, path: Path, fields: dict[str, Any], name: str | None = None) -> dict[str, Any]:
-        """One file; returns its record."""
+        """One file, with the sidecar that lies beside it; returns its record."""
+        sidecar = path.with_name(path.name + SIDECAR)
         try:
-            with path.open("rb") as file:
-                answer = self._send("POST", "/upload", files={"files": (name or path.name, file)}, data=fields)
+            with ExitStack() as opened:
+                beside = [path, sidecar] if sidecar.is_file() and name is None else [path]
+                files = [("files", (name or p.name, opened.enter_context(p.open("rb")))) for p in beside]
+                answer = self._send("POST", "/upload", files=files, data=fields)
         except OSError as error:
             raise InvalidInput(f"{path}: {error.strerror}.", fix="Check the file and its permissions.") from error
         item: dict[str, Any] = answer["items"][0]

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from cli.client import Client
 from cli.output import errors
+from foundation.card import described_by
 from foundation.errors import AsklineError, InvalidInput
 
 FINAL = ("indexed", "failed", "deleted")
@@ -40,6 +41,9 @@ def upload(
     client: Client, paths: Sequence[Path], fields: dict[str, Any], *, timeout_s: float | None, quiet: bool = False
 ) -> list[dict[str, Any]]:
     """Records of the files at their end (or at the time-out). A refused file gives {file_name, status, error}."""
+    given = set(paths)
+    # A sidecar goes with its file; alone it is for a file that is there already.
+    paths = [p for p in paths if not (name := described_by(p.name)) or p.with_name(name) not in given]
     _refuse_equal_names(paths)
     records: list[dict[str, Any]] = []
     progress = Progress(

@@ -24,6 +24,7 @@ from cli.ingest import files_below
 from cli.ingest import upload as upload_files
 from cli.output import as_json, console, errors, lineage_tree, show_answer, show_documents, show_error, status
 from cli.stack import Stack
+from cli.versions import restore, versions
 from foundation.errors import AsklineError
 from foundation.settings import Settings, get_settings
 
@@ -130,12 +131,21 @@ def upload(
     acl: Annotated[list[str] | None, typer.Option(help="user:NAME, group:NAME or public; repeatable.")] = None,
     licence: Annotated[str | None, typer.Option(help="Licence of the files.")] = None,
     source_url: Annotated[str | None, typer.Option(help="Where they come from.")] = None,
+    accessed_at: Annotated[str | None, typer.Option(help="When they were taken from there, YYYY-MM-DD.")] = None,
+    authority: Annotated[str | None, typer.Option(help="Who stands behind them.")] = None,
+    effective_date: Annotated[str | None, typer.Option(help="Since when they hold, YYYY-MM-DD.")] = None,
+    supersedes: Annotated[list[str] | None, typer.Option(help="Id or file name of what they replace.")] = None,
+    amends: Annotated[list[str] | None, typer.Option(help="Id or file name of what they amend.")] = None,
     wait: Annotated[float, typer.Option(help="Seconds to wait until they are indexed.")] = 600,
     url: Url = None,
     json_output: Json = False,
 ) -> None:
-    """Upload files and wait until each is indexed or failed."""
-    fields: dict[str, Any] = {"document_type": document_type, "acl": acl, "licence": licence, "source_url": source_url}
+    """Upload files, with the NAME.meta.json beside them, and wait until each is indexed or failed."""
+    fields: dict[str, Any] = {
+        **{"document_type": document_type, "acl": acl, "licence": licence, "source_url": source_url},
+        **{"accessed_at": accessed_at, "authority": authority, "effective_date": effective_date},
+        **{"supersedes": supersedes, "amends": amends},
+    }
     with _client(url) as client:
         given = {name: value for name, value in fields.items() if value is not None}
         records = upload_files(client, files_below(paths), given, timeout_s=wait, quiet=json_output)
@@ -222,8 +232,13 @@ def delete(
         for store in report["stores"]:
             table.add_row(store["name"], str(store["found"]), str(store["removed"]), str(store["left"]))
         console.print(table)
+        console.print(f"[dim]Kept: {escape(report['kept'])}[/]")
     if report["status"] != "verified":
         raise typer.Exit(1)
+
+
+app.command()(versions)
+app.command()(restore)
 
 
 @app.command()

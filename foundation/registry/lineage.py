@@ -35,7 +35,14 @@ def answers_using(connection: Connection, document_id: str, asked_by: str, limit
     )
     return (
         connection.execute(
-            select(answers.c.answer_id, answers.c.question, answers.c.status, answers.c.created_at, using.c.version_id)
+            select(
+                answers.c.answer_id,
+                answers.c.session_id,
+                answers.c.question,
+                answers.c.status,
+                answers.c.created_at,
+                using.c.version_id,
+            )
             .join(using, using.c.answer_id == answers.c.answer_id)
             .where(answers.c.asked_by == asked_by)
             .order_by(answers.c.created_at.desc())

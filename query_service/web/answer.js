@@ -44,6 +44,7 @@ export function answerView(answer, question) {
   return el("article", { class: `answer status-${answer.status}`, "aria-label": "Answer", "data-answer-id": answer.answer_id },
     el("div", { class: "badges" },
       badge(status, kind),
+      answer.stale && badge("Stale: a source has changed since", "warn"),
       answer.routes.filter((route) => route.state === "done").map((route) => badge(routeName(route), "kind"))),
     understood && el("p", { class: "faint" }, "Understood as: ", el("em", {}, understood)),
     el("div", { class: "prose" }, render(answer.text, mark)),

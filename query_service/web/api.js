@@ -145,19 +145,19 @@ function parseEvent(block) {
 }
 
 // XMLHttpRequest, since fetch tells nothing about how much has been sent.
-export async function upload(file, fields, onprogress) {
+export async function upload(files, fields, onprogress) {
   for (;;) {
-    const { status, body } = await sendFile(file, fields, onprogress);
+    const { status, body } = await sendFiles(files, fields, onprogress);
     if (status >= 200 && status < 300) return body.items[0];
     const problem = new Problem(status, status ? body : BROKEN);
     if (status !== 401 || !(await askForKey(problem))) throw problem;
   }
 }
 
-function sendFile(file, fields, onprogress) {
+function sendFiles(files, fields, onprogress) {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) if (value) form.append(name, value);
-  form.append("files", file);
+  for (const file of files) form.append("files", file);
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open("POST", "/upload");

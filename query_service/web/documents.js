@@ -2,6 +2,7 @@
 
 import { listAll, post } from "./api.js";
 import { badge, button, busy, el, problemBox, replace } from "./dom.js";
+import { answeringNote, openDocument } from "./document.js";
 import { eraseDocument } from "./erasure.js";
 import { counted, moment, size, words } from "./format.js";
 import { lineageButton } from "./lineage.js";
@@ -109,12 +110,14 @@ export class Documents {
         badge(words(item.status), KIND[item.status]),
         OPEN.includes(item.status) && item.stage && el("span", { class: "faint" }, ` ${words(item.stage)}`),
         item.error && errorView(item.error, item.stage),
+        answeringNote(item),
         warningsView(item.warnings)),
       el("td", { "data-label": "Contents" }, SHOWN_COUNTS.filter(([name]) => item.counts[name] > 0)
         .map(([name, one]) => el("div", {}, counted(item.counts[name], one)))),
       el("td", { "data-label": "Arrived" }, moment(item.arrived_at)),
       el("td", {}, el("div", { class: "actions" },
         item.status === "failed" && button("Retry", () => this.retry(item, place)),
+        button("Details", () => openDocument(item.document_id, item.file_name, () => this.refresh()), { "aria-label": `Details of ${item.file_name}` }),
         lineageButton("documents", item.document_id, item.file_name),
         button("Delete", () => eraseDocument(item, () => this.refresh()), { "aria-label": `Delete ${item.file_name}` })), place));
   }

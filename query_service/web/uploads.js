@@ -8,6 +8,7 @@ import { counted, size, words } from "./format.js";
 const AT_ONCE = 2;
 const POLL_MS = 1000;
 const POLLED = 10; // of the open ones, oldest first: they end in that order, and a thousand files ask no more than ten
+const SIDECAR = ".meta.json";
 const FOLDER = { code: "folder", detail: "This is a folder.", fix: "Drop the files in it, or copy the folder into the landing folder." };
 
 export class Uploads {
@@ -26,6 +27,8 @@ export class Uploads {
     this.clear = button("Clear finished", () => this.clearFinished(), { class: "quiet", hidden: true });
     this.options = el("form", { class: "options" }, option("Document type", "document_type", "for example policy"),
       option("Licence", "licence", "for example CC BY 4.0"), option("Source address", "source_url", "https://…"),
+      option("Authority", "authority", "who stands behind them"), option("Effective from", "effective_date", "2026-01-31"),
+      option("Supersedes", "supersedes", "name or id of a document"), option("Amends", "amends", "name or id of a document"),
       el("div", {}, el("label", { for: "option-acl" }, "Who may see them"), el("select", { id: "option-acl", name: "acl" },
         el("option", { value: "" }, "Only me"), el("option", { value: "public" }, "Everyone who uses this Askline"))));
     this.options.addEventListener("submit", (event) => event.preventDefault());
@@ -57,18 +60,24 @@ export class Uploads {
 
   add(files) {
     const fields = Object.fromEntries(new FormData(this.options));
-    for (const file of files) this.waiting.push(this.line(file, fields));
+    const all = [...files];
+    const named = new Map(all.map((file) => [file.name, file]));
+    // A sidecar goes with its file, in one request; alone it is for a file that is there already.
+    for (const file of all) {
+      const described = describedBy(file.name);
+      if (!named.has(described)) this.waiting.push(this.line(file, fields, named.get(`${file.name}${SIDECAR}`)));
+    }
     this.next();
   }
 
-  line(file, fields) {
+  line(file, fields, sidecar) {
     const bar = el("progress", { max: "1", value: "0", "aria-label": `Upload of ${file.name}` });
     const state = el("span", { class: "upload-state" }, badge("Waiting", "none"));
     const detail = el("div", { class: "upload-detail" });
     const row = el("li", {}, el("div", { class: "upload-line" },
       el("strong", { class: "file-name" }, file.name), el("span", { class: "faint" }, size(file.size)), bar, state), detail);
     this.list.append(row);
-    return { file, fields, row, bar, state, detail };
+    return { file, sidecar, fields, row, bar, state, detail };
   }
 
   next() {
@@ -85,7 +94,7 @@ export class Uploads {
     replace(entry.state, badge("Uploading", "warn"));
     let record;
     try {
-      record = await upload(entry.file, entry.fields, (share) => { entry.bar.value = share; });
+      record = await upload([entry.file, entry.sidecar].filter(Boolean), entry.fields, (share) => { entry.bar.value = share; });
     } catch (problem) {
       this.end(entry, "Refused", "bad", errorView(problem));
       return;
@@ -143,6 +152,10 @@ export class Uploads {
     for (const row of this.list.querySelectorAll("[data-finished]")) row.remove();
     this.clear.hidden = true;
   }
+}
+
+function describedBy(name) {
+  return name.toLowerCase().endsWith(SIDECAR) ? name.slice(0, -SIDECAR.length) : null;
 }
 
 function option(label, name, placeholder) {
