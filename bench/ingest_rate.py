@@ -29,7 +29,6 @@ from bench.common import Results, RunningStack, figure, running_stack, until
 from bench.embedding import DATA
 from cli.questions import SAMPLES
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
-from foundation.ids import CHUNKER
 from foundation.registry.tables import batches, document_versions, stages
 from foundation.stores import Stores
 from pipelines.chunking import embedding_text
@@ -135,7 +134,7 @@ def _seconds_by_stage(engine: Engine) -> str:
 def _chunk_texts(stack: RunningStack) -> list[str]:
     with closing(Stores(stack.settings)) as stores, stack.engine.connect() as connection:
         versions: Sequence[str] = connection.execute(select(document_versions.c.version_id).distinct()).scalars().all()
-        return [embedding_text(c) for version in versions for c in stores.artefacts.load_chunks(version, CHUNKER)]
+        return [embedding_text(c) for version in versions for c in stores.artefacts.load_chunks(version, stores.chunker)]
 
 
 def _bare(texts: list[str]) -> tuple[float, float]:

@@ -177,10 +177,14 @@ class Stack:
         engine.dispose()
 
     def _prepare_dagster(self) -> None:
-        """DAGSTER_HOME in the data folder: this repository's dagster.yaml, and a code server a location for all."""
+        """DAGSTER_HOME in the data folder: this repository's dagster.yaml with warm run workers, and a code server a
+        location for all."""
         home = self.folder / "dagster"
         home.mkdir(exist_ok=True)
-        (home / "dagster.yaml").write_bytes((ROOT / "dagster.yaml").read_bytes())
+        instance = yaml.safe_load((ROOT / "dagster.yaml").read_text())
+        if self.settings.dagster.run_workers:
+            instance["run_launcher"] = {"module": "pipelines.run_launcher", "class": "WarmRunLauncher", "config": {}}
+        (home / "dagster.yaml").write_text(yaml.safe_dump(instance))
         servers = [
             {"grpc_server": {"socket": str(self._socket(name)), "location_name": name}} for name in CODE_LOCATIONS
         ]
@@ -222,6 +226,11 @@ class Stack:
             _WEBSERVER: [python, "-m", "dagster_webserver", "-h", self.settings.dagster.host, "-p",
                                   str(dagster_port), "-w", workspace],
         }  # fmt: skip
+        if workers := self.settings.dagster.run_workers:
+            commands["run workers"] = [
+                *(python, "-m", "celery", "-A", "pipelines.run_worker", "worker", "-n", "askline@%h", "-l", "WARNING"),
+                *("--pool", "prefork", "--autoscale", f"{workers},1", "--without-gossip", "--without-mingle"),
+            ]
         logs = self.folder / "logs"
         self.children = [
             Child(name, command, env, logs / f"{name.replace(' ', '-').lower()}.log", ROOT)

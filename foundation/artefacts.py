@@ -160,6 +160,9 @@ class Artefacts:
         flat = np.asarray(values.flatten(), dtype=np.float32)
         return ids, flat.reshape(len(ids), -1) if ids else flat.reshape(0, 0)
 
+    def purge_embeddings(self, version_id: str, name: str) -> int:
+        return self.store.purge(self._embeddings(version_id, name))
+
     def save_workbook(self, version_id: str, workbook: ParsedWorkbook) -> ParsedWorkbook:
         """Move the tables from where the parser wrote them; returns the workbook with their keys as paths."""
         tables = []

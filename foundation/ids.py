@@ -7,7 +7,12 @@ import os
 import time
 
 CHUNKER = "sentences/1"
-"""The chunker, part of every chunk's id and of the index's name. Raise it when the same text is cut otherwise."""
+"""The rules of the chunker. Raise it when the same text is cut otherwise."""
+
+
+def chunker(max_tokens: int) -> str:
+    """The chunker for a model that reads so many tokens; part of every chunk's id and of the index's name."""
+    return f"{CHUNKER}@{max_tokens}"
 
 
 def new_id(prefix: str) -> str:

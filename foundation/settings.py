@@ -139,6 +139,20 @@ class SearchSettings(_Group):
     dense_weight: float = Field(0.6, ge=0, le=1, description="Weight of the dense score in the hybrid sum.")
     candidates: int = Field(100, ge=1, description="Candidates that each ranker gives before the scores are summed.")
     k: int = Field(8, ge=1, description="Chunks that the answer is taken from.")
+    retired_index_hours: float = Field(
+        24, ge=0, description="An index that another has replaced is dropped after so many hours."
+    )
+
+
+class EvaluationSettings(_Group):
+    questions: Path = Field(
+        Path(__file__).parent.parent / "samples" / "questions.yaml",
+        description="Questions with facts and files, in the form of samples/questions.yaml; a new search index must find"
+        " what the old one finds. Empty of questions about your files: sentences of the corpus are looked for.",
+    )
+    allowed_loss: float = Field(
+        0.02, ge=0, le=1, description="By how much a new index's hit rate may lie below the old one's."
+    )
 
 
 class QuerySettings(_Group):
@@ -170,6 +184,7 @@ class Settings(BaseSettings):
     ocr: OcrSettings = OcrSettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     query: QuerySettings = QuerySettings()
 
     @property

@@ -21,7 +21,7 @@ from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
 from foundation.errors import ConfigurationError, Unavailable
 from foundation.graph_schema import GraphSchema, load_graph_schema
-from foundation.ids import CHUNKER
+from foundation.ids import chunker
 from foundation.lexicon import Lexicon, load_lexicon
 from foundation.ports.cache import Cache
 from foundation.ports.catalog import Catalog
@@ -31,8 +31,11 @@ from foundation.ports.objects import ObjectStore
 from foundation.ports.relational import Relational
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
-from foundation.registry.database import create_registry_engine, migrate
+from foundation.registry import search_indexes
+from foundation.registry.database import create_registry_engine, migrate, transaction
+from foundation.registry.search_indexes import PhysicalIndex
 from foundation.resolution import Resolver
+from foundation.search_alias import AliasedSearch
 from foundation.settings import Settings
 
 
@@ -41,6 +44,8 @@ class Stores:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._embedders: dict[str, Embedder] = {}
+        self._indexes: dict[PhysicalIndex, SearchIndex] = {}
 
     @cached_property
     def database_url(self) -> str:
@@ -71,17 +76,64 @@ class Stores:
         return Artefacts(self.derived)
 
     @cached_property
-    def embedder(self) -> Embedder:
-        self._embedded("embeddings")
-        chosen = self.settings.embeddings
-        return OnnxEmbedder(chosen.model, folder=chosen.model_dir, threads=chosen.threads)
+    def serving(self) -> PhysicalIndex:
+        """The index that answers, as it was when these stores first asked; see `outdated`."""
+        with transaction(self.engine) as connection:
+            return search_indexes.serving(connection, self.wanted)
 
     @cached_property
-    def search(self) -> SearchIndex:
-        self._embedded("search")
-        model = self.embedder
-        name = f"{model.model}-{model.revision[:12]}-{model.dimension}-{CHUNKER.replace('/', '-')}"
-        return EmbeddedSearchIndex(self.settings.folder / "search", name, model.dimension)
+    def wanted(self) -> PhysicalIndex:
+        """The index that the settings and this code would build."""
+        model = self.embedder_of(self.settings.embeddings.model)
+        return PhysicalIndex(model.model, model.revision, model.dimension, chunker(model.max_tokens))
+
+    def outdated(self) -> bool:
+        """Whether the alias has moved since: whoever holds these stores takes new ones."""
+        with transaction(self.engine) as connection:
+            return search_indexes.serving(connection, self.serving) != self.serving
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model of the index that answers. ConfigurationError when its weights are not those of the index."""
+        found = self.embedder_of(self.serving.model)
+        if found.revision != self.serving.revision:
+            raise ConfigurationError(
+                f"The search index {self.serving.name} was built with other weights of {found.model}.",
+                fix="Point ASKLINE_EMBEDDINGS__MODEL_DIR at those weights, and run the job rebuild_index for new ones.",
+            )
+        return found
+
+    @cached_property
+    def chunker(self) -> str:
+        """The chunker that ingest uses: this code's, for what the embedding model reads."""
+        return chunker(self.embedder.max_tokens)
+
+    def embedder_of(self, model: str) -> Embedder:
+        if model not in self._embedders:
+            self._embedded("embeddings")
+            chosen = self.settings.embeddings
+            folder = chosen.model_dir if model == chosen.model else None
+            self._embedders[model] = OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+        return self._embedders[model]
+
+    @cached_property
+    def search(self) -> AliasedSearch:
+        return AliasedSearch(self.index_of(self.serving), self._beside)
+
+    def index_of(self, index: PhysicalIndex) -> SearchIndex:
+        if index not in self._indexes:
+            self._embedded("search")
+            self._indexes[index] = EmbeddedSearchIndex(self.settings.folder / "search", index.name, index.dimension)
+        return self._indexes[index]
+
+    def drop_index(self, index: PhysicalIndex) -> None:
+        self.index_of(index).remove()
+        del self._indexes[index]
+
+    def _beside(self) -> list[SearchIndex]:
+        with transaction(self.engine) as connection:
+            found = search_indexes.others(connection)
+        return [self.index_of(index) for index in found if index != self.serving]
 
     @cached_property
     def relational(self) -> Relational:
@@ -124,7 +176,9 @@ class Stores:
 
     def close(self) -> None:
         made: dict[str, Any] = self.__dict__
-        for name in ("search", "relational", "warehouse"):
+        for index in self._indexes.values():
+            index.close()
+        for name in ("relational", "warehouse"):
             close = getattr(made.get(name), "close", None)
             if close is not None:
                 close()

@@ -108,6 +108,8 @@ def run_stage(
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
     with content_locks.shared(stores.engine, [v.version_id for v in versions]), kept_leases(stores, run_id):
+        if stores.outdated():
+            raise Unavailable("The search index was replaced while this run worked for the old one: it is done again.")
         with transaction(stores.engine) as connection:
             known = {} if force else stages.stages_done(connection, stage, codes)
             working = stages.start_stage(connection, run_id, versions, stage)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from foundation.errors import NoContent
-from foundation.ids import CHUNKER, chunk_id
+from foundation.ids import chunk_id, chunker
 from foundation.ports.embeddings import Embedder
 from foundation.sentences import split_sentences
 from foundation.types import Chunk, Element, ParsedDocument
@@ -69,7 +69,7 @@ def chunk_document(
     how many sentences of a paragraph a chunk repeats when the cut falls inside that paragraph.
 
     chunk.text == parsed.text[start:end]; `tokens` counts it alone; `embedding_text` has at most embedder.max_tokens,
-    special tokens included. Headers and footers are in no chunk, all else that elements hold is in one at least.
+    special tokens included. Headers and footers of pages are in no chunk, all else that elements hold is in one at least.
     """
     target = target_tokens or min(TARGET_TOKENS, embedder.max_tokens * 2 // 3)
     return _Chunker(parsed, version_id, embedder, target, overlap_sentences).chunks()
@@ -86,6 +86,7 @@ class _Chunker:
         self._target = min(target, self._limit)
         self._overlap = overlap_sentences
         offsets = embedder.token_offsets(parsed.text)
+        self._chunker = chunker(embedder.max_tokens)
         self._token_starts = [start for start, _ in offsets]
 
     def chunks(self) -> list[Chunk]:
@@ -98,7 +99,7 @@ class _Chunker:
 
     def _chunk(self, ordinal: int, span: _Span) -> Chunk:
         text = self._parsed.text[span.start : span.end]
-        identity = chunk_id(self._version_id, self._parsed.parser, CHUNKER, ordinal)
+        identity = chunk_id(self._version_id, self._parsed.parser, self._chunker, ordinal)
         tokens = self._embedder.count_tokens(text)
         return Chunk(identity, self._version_id, ordinal, span.start, span.end, text, tokens, span.page, span.section)
 
@@ -114,6 +115,9 @@ class _Chunker:
                 if run:
                     yield run
                 run = []
+                # A format without pages gives each header once: what stands only there must be found too.
+                if element.page is None:
+                    yield list(self._units(index, element, headings.path()))
                 continue
             if element.kind == "title":
                 headings.enter(element.level or 1, self._parsed.text[element.start : element.end])

@@ -6,7 +6,7 @@ Raise a number when the same input would give other output; the nightly re-index
 from __future__ import annotations
 
 from foundation.domain import Domain
-from foundation.ids import CHUNKER
+from foundation.ids import chunker
 from foundation.media_kinds import kind_of
 from foundation.ports.embeddings import Embedder
 from foundation.types import ClaimedVersion, Stage
@@ -31,14 +31,22 @@ def parser(version: ClaimedVersion) -> str:
 
 
 def embedding_name(embedder: Embedder) -> str:
-    return f"{embedder.model}@{embedder.revision[:12]}-{CHUNKER}"
+    return embeddings_of(embedder.model, embedder.revision, chunker(embedder.max_tokens))
 
 
-def code_version(stage: Stage, version: ClaimedVersion, embedder: Embedder, domain: Domain) -> str:
+def embeddings_of(model: str, revision: str, cut_by: str) -> str:
+    """The name under which vectors of this model over this chunker's chunks are kept."""
+    return f"{model}@{revision[:12]}-{cut_by}"
+
+
+def code_version(
+    stage: Stage, version: ClaimedVersion, embedder: Embedder, domain: Domain, *, cut_by: str | None = None
+) -> str:
+    """`cut_by`: the chunker to assume instead of this code's own."""
     kind = kind_of(version.media_type)
     tables = PARSERS.get(kind or "", "none/1") if is_table(version) else "none/1"
     text = f"{parser(version)}+{tables}" if is_table(version) else parser(version)
-    chunks = f"{text}+{CHUNKER}"
+    chunks = f"{text}+{cut_by or chunker(embedder.max_tokens)}"
     embeddings = f"{chunks}+{embedder.model}@{embedder.revision[:12]}"
     return {
         Stage.RAW_FILES: RAW,

@@ -86,7 +86,7 @@ class _Erasure:
         catalog = [row["dataset_id"] for row in self.tables]
         at, versions, artefacts, texts = self.at, self.versions, self.at.artefacts, self.at.artefacts.texts
         return [
-            ("search_index", lambda: sum(at.search.count(v) for v in versions), self._remove_from_index),
+            ("search_index", self._count_in_indexes, self._remove_from_index),
             (
                 "graph",
                 lambda: sum(at.graph.counts(v)["mentions"] for v in versions),
@@ -145,6 +145,9 @@ class _Erasure:
     def _registry(self, function: Callable[[Connection], int]) -> int:
         with transaction(self.at.engine) as connection:
             return function(connection)
+
+    def _count_in_indexes(self) -> int:
+        return sum(index.count(version) for index in self.at.search.everywhere() for version in self.versions)
 
     def _remove_from_index(self) -> int:
         removed = self.at.search.delete_versions(self.versions)

@@ -12,7 +12,9 @@ from foundation.registry.erasures import give_up, open_erasures
 from foundation.stores import Stores
 from pipelines.assets import INGEST_ASSETS
 from pipelines.assets.common import service_url
+from pipelines.assets.search_alias import INDEX_ASSETS
 from pipelines.erasure import erase
+from pipelines.rebuild import drop_retired
 from pipelines.reconcile import reconcile
 from pipelines.resources import StoresResource
 from pipelines.retention import delete_old_runs
@@ -29,7 +31,12 @@ reindex_job = dg.define_asset_job(
     selection=_INGEST,
     description="A day again: only what is stale is redone; with the tag askline/force=true everything is.",
 )
-
+rebuild_index_job = dg.define_asset_job(
+    "rebuild_index",
+    selection=dg.AssetSelection.assets(*INDEX_ASSETS),
+    description="A new search index beside the one that answers, after a change of the embedding model or the chunker;"
+    " it takes over when the evaluation passes.",
+)
 
 _WAITED_S = 60.0
 """So long an erasure waits for a stage that is writing, before another run of the job tries it."""
@@ -102,6 +109,14 @@ def delete_old_events(context: dg.OpExecutionContext, stores: StoresResource) ->
     context.log.info(f"{deleted} runs older than {days} days deleted, {kept} kept for their materializations")
 
 
-@dg.job(description="Retention of Dagster's event log.")
+@dg.op(description="Drops search indexes that another has replaced, after their time of grace.")
+def drop_retired_indexes(context: dg.OpExecutionContext, stores: StoresResource) -> None:
+    at = stores.stores
+    dropped = drop_retired(at, timedelta(hours=at.settings.search.retired_index_hours))
+    context.log.info(f"dropped: {', '.join(dropped) or 'none'}")
+
+
+@dg.job(description="Retention of Dagster's event log and of search indexes that were replaced.")
 def retention_job() -> None:
     delete_old_events()
+    drop_retired_indexes()

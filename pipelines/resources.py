@@ -1,22 +1,37 @@
-"""The stores as a Dagster resource: one set for each process, made on first use."""
+"""The stores as a Dagster resource: one set for each process, made on first use, anew when the alias has moved."""
 
 from __future__ import annotations
 
-from functools import cache
+from dagster import ConfigurableResource, InitResourceContext
 
-from dagster import ConfigurableResource
-
+from foundation.errors import Unavailable
 from foundation.settings import get_settings
 from foundation.stores import Stores
 
+_held: list[Stores] = []
 
-@cache
+
 def process_stores() -> Stores:
-    return Stores(get_settings())
+    if not _held:
+        _held.append(Stores(get_settings()))
+    return _held[0]
+
+
+def _let_go_of_outdated() -> None:
+    """A warm worker outlives a change of the search index; each of its runs works for the one that answers."""
+    try:
+        outdated = bool(_held) and _held[0].outdated()
+    except Unavailable:
+        return  # whoever works with the stores says so
+    if outdated:
+        _held.pop().close()
 
 
 class StoresResource(ConfigurableResource[None]):
     """Gives `.stores`, the process's own."""
+
+    def setup_for_execution(self, context: InitResourceContext) -> None:
+        _let_go_of_outdated()
 
     @property
     def stores(self) -> Stores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +38,7 @@ from query_service.api import (
     versions,
 )
 from query_service.api.clean_input import refuse_unstorable
-from query_service.api.clean_input import refuse_unstorable
+from query_service.follow_alias import follow_alias
 from query_service.limits import BodyLimit
 from query_service.origin import OwnOrigin
 from query_service.question_graph import build_graph
@@ -73,10 +74,12 @@ def create_app(settings: Settings, stores: Stores | None = None) -> FastAPI:
         app.state.keys_required = not is_loopback(settings.service.host)
         services.warm_up()
         app.state.graph = build_graph(services)
+        following = asyncio.create_task(follow_alias(app))
         if settings.service.log_content:
             logger.warning("ASKLINE_SERVICE__LOG_CONTENT is on: questions and document text may be logged.")
         yield
-        services.stores.close()
+        following.cancel()
+        app.state.services.stores.close()
 
     app = FastAPI(
         title="Askline",

@@ -58,4 +58,7 @@ class SearchIndex(Protocol):
     def optimize(self) -> None:
         """Compact after many writes; readers keep working."""
 
+    def remove(self) -> None:
+        """Delete this physical index with all that it holds. Only after the alias has moved away from it."""
+
     def close(self) -> None: ...

@@ -8,7 +8,6 @@ import dagster as dg
 import numpy as np
 
 from foundation.errors import NoContent, NotFound, StageFailed
-from foundation.ids import CHUNKER
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
 from foundation.stores import Stores
@@ -45,7 +44,7 @@ def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.Mate
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.CHUNKS, versions, one_by_one(lambda version: _chunk(at, version)))
-    return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=CHUNKER)
+    return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=at.chunker)
 
 
 def _chunk(stores: Stores, version: ClaimedVersion) -> Counts:
@@ -54,9 +53,9 @@ def _chunk(stores: Stores, version: ClaimedVersion) -> Counts:
     found = chunk_document(parsed, version_id=version.version_id, embedder=stores.embedder)
     if not found:
         raise NoContent(f"{version.file_name}: its text gave no chunk to index.")
-    stores.artefacts.save_chunks(version.version_id, CHUNKER, found)
+    stores.artefacts.save_chunks(version.version_id, stores.chunker, found)
     with transaction(stores.engine) as connection:
-        replace_chunks(connection, version.version_id, found, parser=name, chunker=CHUNKER)
+        replace_chunks(connection, version.version_id, found, parser=name, chunker=stores.chunker)
     return {"chunks": len(found), "tokens": sum(chunk.tokens for chunk in found)}
 
 
@@ -92,7 +91,7 @@ def _embed(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
     group: list[tuple[ClaimedVersion, list[Chunk]]] = []
     for version in versions:
         try:
-            group.append((version, stores.artefacts.load_chunks(version.version_id, CHUNKER)))
+            group.append((version, stores.artefacts.load_chunks(version.version_id, stores.chunker)))
         except NotFound as error:
             yield Outcome(version, 0.0, error)
             continue

@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import NotFound
-from foundation.ids import CHUNKER
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, VersionGraph
 from pipelines.assets.chunks import chunks
@@ -49,7 +48,7 @@ def _nodes(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
             yield Outcome(version, 0.0, {"nodes": 0, "node_mentions": 0})
             continue
         try:
-            found = stores.artefacts.load_chunks(version.version_id, CHUNKER)
+            found = stores.artefacts.load_chunks(version.version_id, stores.chunker)
         except NotFound as error:
             yield Outcome(version, 0.0, error)
             continue

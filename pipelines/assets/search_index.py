@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import NotFound, StageFailed
-from foundation.ids import CHUNKER
 from foundation.registry.database import transaction
 from foundation.registry.documents import access_of_version
 from foundation.stores import Stores
@@ -64,7 +63,7 @@ def _index(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
 
 
 def _rows(stores: Stores, version: ClaimedVersion) -> list[IndexedChunk]:
-    chunks = stores.artefacts.load_chunks(version.version_id, CHUNKER)
+    chunks = stores.artefacts.load_chunks(version.version_id, stores.chunker)
     ids, vectors = stores.artefacts.load_embeddings(version.version_id, embedding_name(stores.embedder))
     by_id = dict(zip(ids, vectors, strict=True))
     with transaction(stores.engine) as connection:

@@ -34,8 +34,16 @@ chunks = Table(
     Column("tokens", Integer, nullable=False),
     Column("parser", Text, nullable=False),
     Column("chunker", Text, nullable=False),
+    when("replaced_at"),
     CheckConstraint("0 <= start_char and start_char < end_char", name="span"),
-    UniqueConstraint("version_id", "ordinal"),
+    Index("ix_chunks_version_id", "version_id"),
+    Index(
+        "uq_chunks_version_id_ordinal",
+        "version_id",
+        "ordinal",
+        unique=True,
+        postgresql_where=text("replaced_at is null"),
+    ),
 )
 
 
