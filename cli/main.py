@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 
 from cli import demo as demo_run
 from cli import doctor as doctor_run
+from cli import graph as graph_commands
 from cli.client import Client, connect, segment
 from cli.ingest import files_below
 from cli.ingest import upload as upload_files
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 keys_app = typer.Typer(no_args_is_help=True, help="API keys, for a service that others reach.")
 app.add_typer(keys_app, name="keys")
+app.add_typer(graph_commands.app, name="graph")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Url = Annotated[str | None, typer.Option("--url", help="Address of the query service.")]

@@ -121,23 +121,12 @@ class NameVariants:
     def resolve(self, name: str) -> Resolved | None:
         """The lexicon's term that `name` means, or None where none does or several may."""
         words = words_of(name)
-        found = self._same_words(words, name)
-        if found is not None:
-            return found
-        # `heart` is no heart disease: what ends no name of the lexicon names another kind of thing.
-        last = normalise(name).rpartition(" ")[2]
-        if last.isalpha() and last not in self._last_words:
-            return None
-        found = self._exchanged(words)
+        found = self._same_words(words, name) or self._exchanged(words, name)
         if found is not None:
             return found
         corrected, reason = self._corrected(words)
-        if not reason:
-            return None
-        meant = self._same_words(corrected, name) or self._exchanged(corrected)
-        if meant is None:
-            return None
-        return Resolved(meant.term_id, "spelling", f"{reason}; {meant.reason}", 0.9 * meant.score)
+        meant = (self._same_words(corrected, name) or self._exchanged(corrected, name)) if reason else None
+        return meant and Resolved(meant.term_id, "spelling", f"{reason}; {meant.reason}", 0.9 * meant.score)
 
     def alike(self, one: Words, other: Words) -> str | None:
         """Why two names that the lexicon does not know are names of one thing; None where nothing says so."""
@@ -153,9 +142,11 @@ class NameVariants:
             return None
         return Resolved(next(iter(terms)), "word_order", f"{name!r} has the words of a name in the lexicon", 1.0)
 
-    def _exchanged(self, words: Words) -> Resolved | None:
+    def _exchanged(self, words: Words, name: str) -> Resolved | None:
         """By one exchange, else by two that are well taught."""
-        if not words or words in self._terms:
+        last = normalise(name).rpartition(" ")[2]
+        # `heart` is no heart disease: what ends no name of the lexicon names another kind of thing.
+        if not words or words in self._terms or (last.isalpha() and last not in self._last_words):
             return None
         found: dict[str, tuple[float, str]] = {}
         firm: list[tuple[Words, _Turn]] = []

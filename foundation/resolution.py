@@ -6,6 +6,7 @@ documents come and go changes no answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -172,8 +173,9 @@ class Resolver:
 
 
 def _consonants(words: Words) -> str:
-    """Misspelt names mostly keep them."""
-    return " ".join(word[0] + "".join(c for c in word[1:] if c not in "aeiouyh") for word in words)
+    """Misspelt names mostly keep them; doubled ones count once."""
+    single = (re.sub(r"(.)\1+", r"\1", word) for word in words)
+    return " ".join(word[0] + re.sub("[aeiouyh]", "", word[1:]) for word in single)
 
 
 def _person_keys(node: Node) -> list[str]:
@@ -208,7 +210,7 @@ def _judge_persons(one: Node, other: Node, around: Sequence[Node]) -> Verdict | 
         return Verdict(False, "no_birth_date", "The names differ, and no birth date says that they are one person's.")
     dates = _dates_of(names[0], around)
     if len(dates) > 1:
-        return Verdict(False, "ambiguous", "Several persons have this name, and no birth date says which of them it is.")
+        return Verdict(False, "ambiguous", "Several persons have this name, and no birth date says which one it is.")
     return Verdict(True, "same_name", "One full name, and no birth date against it.", 0.8)
 
 

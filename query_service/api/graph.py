@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
 
-from query_service.api.common import PrincipalDep, ServicesDep
+from foundation.registry.audit import record
+from query_service.api.common import AdminDep, ConnectionDep, PrincipalDep, ServicesDep
 from query_service.question_graph import topology
 
 router = APIRouter(prefix="/graph", tags=["graph"])
@@ -55,3 +57,45 @@ def get_entity(
             for edge in edges
         ],
     }
+
+
+class PinRequest(BaseModel):
+    left_id: str = Field(max_length=100, description="An entity")
+    right_id: str = Field(max_length=100, description="Another entity")
+    same: bool = Field(description="true: they are one thing; false: they are two")
+    reason: str = Field(min_length=1, max_length=500, description="Why; it is shown with the decision")
+
+
+@router.get("/merges", summary="What was decided about entities that may be one thing")
+def list_merges(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    same: bool | None = None,
+    q: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """Each merge and each refusal with its rule and reason, newest first, where both entities can be seen."""
+    found = services.stores.graph.merges(principal, same=same, text=q, limit=limit)
+    return {"items": [asdict(merge) for merge in found], "next_cursor": None}
+
+
+@router.post("/merges", status_code=201, summary="Decide in place of the rules whether two entities are one")
+def pin_merge(
+    asked: PinRequest, services: ServicesDep, connection: ConnectionDep, principal: AdminDep
+) -> dict[str, Any]:
+    """Holds until it is taken back, also when the documents go and come again."""
+    graph = services.stores.graph
+    graph.pin_merge(principal, asked.left_id, asked.right_id, same=asked.same, reason=asked.reason)
+    ends = {"left_id": asked.left_id, "right_id": asked.right_id}
+    record(connection, principal.name, "pin_merge", asked.left_id, {**ends, "same": asked.same})
+    return {**ends, "same": asked.same, "reason": asked.reason, "pinned_by": principal.name}
+
+
+@router.delete("/merges/{left_id}/{right_id}", status_code=204, summary="Leave two entities to the rules again")
+def unpin_merge(
+    left_id: str, right_id: str, services: ServicesDep, connection: ConnectionDep, principal: AdminDep
+) -> Response:
+    """The rules decide at once."""
+    services.stores.graph.unpin_merge(principal, left_id, right_id)
+    record(connection, principal.name, "unpin_merge", left_id, {"left_id": left_id, "right_id": right_id})
+    return Response(status_code=204)

@@ -9,8 +9,10 @@ from sqlalchemy import Engine, event, func, insert, select, update
 
 from foundation.adapters.embedded.graph import PostgresGraph
 from foundation.contracts.graph import DIABETES, METFORMIN, TREATS, Corpus, GraphStoreContract, write
+from foundation.contracts.graph_merges import GraphMergesContract, lexicon, schema
 from foundation.ports.graph import GraphStore
 from foundation.registry.tables import chunks, documents, edges, node_aliases, nodes
+from foundation.resolution import Resolver
 
 
 class RegistryCorpus:
@@ -47,6 +49,16 @@ class TestPostgresGraph(GraphStoreContract):
     @pytest.fixture
     def graph(self, registry_engine: Engine) -> GraphStore:
         return PostgresGraph(registry_engine)
+
+    @pytest.fixture
+    def corpus(self, registry_engine: Engine) -> Corpus:
+        return RegistryCorpus(registry_engine)
+
+
+class TestPostgresGraphMerges(GraphMergesContract):
+    @pytest.fixture
+    def graph(self, registry_engine: Engine) -> GraphStore:
+        return PostgresGraph(registry_engine, Resolver(lambda: (lexicon(), schema())))
 
     @pytest.fixture
     def corpus(self, registry_engine: Engine) -> Corpus:

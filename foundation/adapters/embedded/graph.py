@@ -30,7 +30,7 @@ from foundation.access import visible_version
 from foundation.adapters.embedded.graph_input import add, check_version
 from foundation.adapters.embedded.graph_merges import list_merges, pin, unpin
 from foundation.adapters.embedded.graph_reading import alike, edges_at, joined, of_asked, read_nodes
-from foundation.adapters.embedded.graph_resolution import add_keys, partners, settle
+from foundation.adapters.embedded.graph_resolution import add_keys, related, settle
 from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
 from foundation.errors import InvalidInput, NotFound
 from foundation.lexicon import normalise
@@ -86,7 +86,7 @@ class PostgresGraph:
         """Drop what nothing holds any more. Returns whose merges have to be decided again."""
         if not touched:
             return set()
-        near = set(touched) | partners(connection, touched)
+        near = set(touched) | related(connection, touched)
         _drop_unheld(connection, touched)
         return near
 

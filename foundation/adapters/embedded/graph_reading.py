@@ -23,20 +23,21 @@ def read_nodes(
 ) -> list[Node]:
     """The visible ones of these, in this order, with the aliases that the principal may see.
 
-    A node comes with all that is the same; where none of several ids that are one thing comes first, its first does.
+    A node comes with all that is the same and visible. An id that is not visible finds nothing.
     """
     cluster_of = clusters_of(connection, node_ids)
     statement = select(nodes).where(among(nodes.c.node_id, node_ids))
     rows = list(connection.execute(statement if known_visible else statement.where(visible_node(principal))))
     if others := sorted(set(cluster_of) - set(node_ids)):
         rows += connection.execute(select(nodes).where(among(nodes.c.node_id, others), visible_node(principal)))
+    visible = {row.node_id for row in rows}
     aliases = _aliases(connection, principal, [row.node_id for row in rows])
     members: dict[str, list[Node]] = defaultdict(list)
     for row in rows:
         node = Node(row.node_id, row.type, row.name, row.external_id, tuple(aliases.get(row.node_id, ())))
         members[cluster_of.get(row.node_id, row.node_id)].append(node)
-    wanted = dict.fromkeys(cluster_of.get(node_id, node_id) for node_id in node_ids)
-    return [_one_of(members[cluster]) for cluster in wanted if cluster in members]
+    wanted = dict.fromkeys(cluster_of.get(node_id, node_id) for node_id in node_ids if node_id in visible)
+    return [_one_of(members[cluster]) for cluster in wanted]
 
 
 def _aliases(connection: Connection, principal: Principal, node_ids: Iterable[str]) -> dict[str, list[str]]:

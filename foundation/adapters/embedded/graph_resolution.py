@@ -33,16 +33,16 @@ def add_keys(connection: Connection, resolver: Resolver, graphs: Iterable[Versio
     insert_rows(connection, node_keys, sorted(rows))
 
 
-def partners(connection: Connection, node_ids: Collection[str]) -> set[str]:
-    """The other nodes that share a key with one of these, or are pinned to one."""
+def related(connection: Connection, node_ids: Collection[str]) -> set[str]:
+    """The nodes that share a key with one of these or are pinned to one, and those of these that do."""
     shared = {node_id for members in _groups(connection, node_ids).values() for node_id in members}
     pins = connection.execute(select(merge_pins.c.left_id, merge_pins.c.right_id).where(_at(merge_pins, node_ids)))
-    return (shared | {end for row in pins for end in row}) - set(node_ids)
+    return shared | {end for row in pins for end in row}
 
 
 def settle(connection: Connection, resolver: Resolver, touched: Collection[str]) -> None:
     """Decide anew about these nodes and all that may be the same as one of them."""
-    near = partners(connection, touched)
+    near = related(connection, touched)
     judged = near | set(touched)
     before = _cluster_mates(connection, judged)
     connection.execute(delete(node_merges).where(_at(node_merges, judged)))
