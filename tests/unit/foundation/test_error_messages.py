@@ -6,11 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from foundation import errors
 from foundation.errors import AsklineError
+from foundation.types import Stage
+from pipelines.batch import _reason
 
 ROOT = Path(__file__).parents[3]
 CLASSES = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
@@ -70,7 +73,7 @@ def test_the_fix_of_a_class_holds_for_whatever_is_raised_of_it(kind: type[Asklin
 def _names_something(message: str) -> bool:
     """A field (`limit: …`, `{field}: …`) or a setting."""
     composed = message.startswith("{") and message.endswith("}")  # where it is put together, each part names its field
-    return bool(SETTING.search(message) or composed or re.match(r"(?:[\w.]+|\{[^}]+\}):? ", message))
+    return bool(SETTING.search(message) or composed or re.match(r"(?:[\w.]+|(?:\{[^}]+\})+):? ", message))
 
 
 def test_a_message_that_names_a_limit_of_the_settings_has_the_setting_in_its_fix() -> None:
@@ -78,12 +81,16 @@ def test_a_message_that_names_a_limit_of_the_settings_has_the_setting_in_its_fix
     assert [r.where for r in failures if not SETTING.search(r.own_fix or "")] == []
 
 
-def test_what_fails_a_file_names_the_file() -> None:
-    named = re.compile(r"\{[^}]*(?:name|source|message)[^}]*\}")
-    # A stage puts the file's name before a message that lacks it (pipelines.batch); parsers run without one.
-    failures = [r for r in RAISED if "pipelines/parsing/" in r.where and issubclass(r.kind, errors.ProcessingFailed)]
-    assert failures
-    assert [f"{r.where}: {r.message}" for r in failures if not named.search(r.message)] == []
+def test_what_fails_a_file_names_the_file_whatever_the_parser_said() -> None:
+    version = SimpleNamespace(file_name="a.pdf")
+    for error in (
+        errors.DamagedFile("Its body is cut off."),
+        RuntimeError("secret"),
+        errors.EmptyFile("a.pdf is empty."),
+    ):
+        reason = _reason(error, version, Stage.PARSED_TEXT)  # type: ignore[arg-type]  # only the name is read
+        assert "a.pdf" in reason.message
+        assert "secret" not in reason.message
 
 
 def test_not_found_sends_nobody_to_a_list_of_other_things() -> None:
