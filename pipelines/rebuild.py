@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from foundation.errors import NotFound, StageFailed
 from foundation.ports.embeddings import Embedder
 from foundation.ports.search import SearchIndex
-from foundation.registry import claims, content_locks, search_indexes, stages
+from foundation.registry import claims, content_locks, corpus, search_indexes, stages
 from foundation.registry.artefacts import drop_replaced_chunks, exchange_chunks
 from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
@@ -66,7 +66,7 @@ def build(stores: Stores, rebuild: Rebuild) -> int:
 def missing(stores: Stores, rebuild: Rebuild) -> list[ClaimedVersion]:
     """The versions that answer and are not in the new index, one document for each content."""
     with transaction(stores.engine) as connection:
-        answering = claims.answering_versions(connection)
+        answering = corpus.answering_versions(connection)
     by_content = {version.version_id: version for version in answering}
     return [version for version_id, version in by_content.items() if not rebuild.index.count(version_id)]
 
@@ -112,7 +112,7 @@ def drop_retired(stores: Stores, grace: timedelta) -> list[str]:
     """Drop the indexes that were replaced longer ago than `grace`, and what was derived for them; their names."""
     with transaction(stores.engine) as connection:
         late = search_indexes.retired_before(connection, grace)
-        contents = claims.all_contents(connection) if late else []
+        contents = corpus.all_contents(connection) if late else []
     for index in late:
         stores.drop_index(index)
         for version_id in contents:
@@ -150,7 +150,7 @@ def switch(stores: Stores, rebuild: Rebuild, run_id: str) -> int:
 def _new_chunks(stores: Stores, rebuild: Rebuild) -> Iterator[tuple[str, str, list[Chunk]]]:
     """(parser, chunker, chunks) of each content that answers."""
     with transaction(stores.engine) as connection:
-        answering = {version.version_id: version for version in claims.answering_versions(connection)}
+        answering = {version.version_id: version for version in corpus.answering_versions(connection)}
     for version_id, version in answering.items():
         chunks = stores.artefacts.load_chunks(version_id, rebuild.target.chunker)
         yield parser(version), rebuild.target.chunker, chunks
@@ -159,7 +159,7 @@ def _new_chunks(stores: Stores, rebuild: Rebuild) -> Iterator[tuple[str, str, li
 def _record(connection: Connection, stores: Stores, rebuild: Rebuild, run_id: str) -> None:
     """The stages that the new index stands for are done with its model; the graph's are stale, and redone at night."""
     with transaction(stores.engine) as reading:
-        answering = claims.answering_versions(reading)
+        answering = corpus.answering_versions(reading)
     for stage, name in (
         (Stage.CHUNKS, "chunks"),
         (Stage.EMBEDDINGS, "vectors"),

@@ -12,7 +12,7 @@ import yaml
 
 from foundation.ports.embeddings import Embedder
 from foundation.ports.search import SearchIndex
-from foundation.registry import claims
+from foundation.registry import corpus
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
 from foundation.sentences import split_sentences
@@ -60,7 +60,7 @@ class Evaluation:
 def evaluate(stores: Stores, rebuild: Rebuild) -> Evaluation:
     """Over the questions of the settings whose file is here; where those are too few, over sentences of the corpus."""
     with transaction(stores.engine) as connection:
-        answering = claims.answering_versions(connection)
+        answering = corpus.answering_versions(connection)
     limits = stores.settings.evaluation
     kind, questions = "questions", _golden(limits.questions, answering)
     if len(questions) < _LEAST_QUESTIONS:
