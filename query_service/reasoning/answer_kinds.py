@@ -90,6 +90,7 @@ _ASKS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
+    ("duration", re.compile(r"\bhow many (?:\w+ )?(?:seconds|minutes|hours|days|weeks|months|years)\b", re.I)),
     (
         "limit",
         re.compile(r"\b(?:maximum|minimum|maximal|minimal|highest|lowest|upper limit|lower limit)\b|\bat most\b", re.I),
@@ -97,7 +98,7 @@ _ASKS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
     (
         "dose",
         re.compile(
-            r"\b(?:doses?|dosages?|dosing|how (?:much|many) (?:mg|ml|milligrams|tablets|pills|capsules))\b", re.I
+            r"(?<!-)\b(?:doses?|dosages?|dosing|how (?:much|many) (?:mg|ml|milligrams|tablets|pills|capsules))\b", re.I
         ),
     ),
     (
@@ -127,7 +128,8 @@ _ASKS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
     ),
 )
 _OPENS_WITH = re.compile(
-    r"^\W*(?:(?:\w+\s+){0,3}?(?:what|which|how|when|who|whom|whose|why)\b|(?:tell|give|name|state|show)\b)", re.I
+    r"^\W*(?:(?:(?:and|by|in|at|for|within|on|with|to|from|since|until|of)\s+){0,2}(?:what|which|how|when|who|whom|whose|why)\b|(?:tell|give|name|state|show)\b)",
+    re.I,
 )
 # Headers under which a number is such a value; a column of another kind does not answer.
 _HEADERS: Mapping[Asked, re.Pattern[str]] = {
@@ -145,7 +147,7 @@ _HEADERS: Mapping[Asked, re.Pattern[str]] = {
 _EXPLAINED: Mapping[Asked, str] = {
     "dose": "dose doses dosage dosages dosing adult much many recommended mg ml milligrams tablets pills capsules",
     "percent": "percent percentage proportion share rate rates prevalence incidence common people",
-    "duration": "long soon quickly fast old late early age duration time",
+    "duration": "long soon quickly fast old late early age duration time seconds minutes hours days weeks months years",
     "frequency": "often frequently times",
     "time": "time times",
     "date": "year date day",

@@ -25,6 +25,10 @@ of different things is over .83; of those that mean the same, some are as low (s
 _ENOUGH = 0.6
 """Share of the question's content that stands with the value it asks for."""
 _COMPLETE = 0.85
+_UNNAMED = 0.3  # of the question, by weight: names that the whole passage may lack
+_MANY_WORDS = 8
+_BESIDE = 3  # words
+_COMPLETE_ROW = 0.75  # where a column is called what is asked for
 _LOST = 0.5  # of a thing's name, by weight, that may be missing
 _REMEMBERED = 20_000  # word vectors; 30 MB
 
@@ -33,7 +37,8 @@ _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for na
 _DAY = re.compile(rf"\b(?:(?P<m1>{_MONTH})\.? (?P<d1>\d{{1,2}})|(?P<d2>\d{{1,2}})\.? (?P<m2>{_MONTH}))\b", re.I)
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _LABELLED = re.compile(
-    r"\b(?P<label>[A-Za-z]{2,})\s+(?:no\.? ?|number |# ?)?(?P<number>\d{1,6}(?:\.\d+)*[a-z]?)\b(?!\s*[%°])"
+    r"\b(?P<label>[A-Za-z]{2,})\s+(?:no\.? ?|number |# ?)?(?P<number>\d{1,6}(?:\.\d+)*[a-z]?)\b"
+    r"(?!\s*[%°]|[-\w]|\s+(?:years?|months?|weeks?|days?|hours?|minutes?|mg|g|ml|kg|cm|mm|patients?|people|cases?)\b)"
 )
 _IDENTIFIER = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\b|\b[A-Za-z]+-\d+\b")
 _QUANTITY = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")
@@ -61,7 +66,9 @@ _LIGHT = frozenset(
         stem,
         "cost take takes taken give given make made get use used using need needed carry go come call called"
         " happen mean people person thing type kind number patient way according document text handbook"
-        " say said state stated apply work available time many".split(),
+        " say said state stated apply work available time many within"
+        # what a text calls the house that it is of
+        " clinic hospital practice facility center centre organization organisation company office".split(),
     )
 )
 
@@ -112,6 +119,7 @@ class Demands:
     names: list[list[str]] = field(default_factory=list)
     spelt: dict[str, str] = field(default_factory=dict)
     """Stem → the word as the question has it."""
+    _missing: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: str, weights: Mapping[str, float], vectors: WordVectors) -> Demands:
@@ -142,7 +150,10 @@ class Demands:
         self.quantities = [m[0] for m in _QUANTITY.finditer(_IDENTIFIER.sub(" ", rest))]
 
     def _names(self, question: str) -> None:
-        """Runs of capitalized words inside the question."""
+        """Runs of capitalized words inside the question; none in a headline, where most words have a capital."""
+        words = [w for w in re.findall(r"[^\W\d_]+", question)[1:] if w.lower() not in STOP_WORDS]
+        if len(words) > 3 and 2 * sum(word[0].isupper() for word in words) > len(words):
+            return
         end = -1
         for match in re.finditer(r"[^\W_]+(?:['’\-][^\W_]+)*", question):
             word, opens = match[0], question[: match.start()].strip()[-1:] in ("", ".", "?", "!", ":")
@@ -163,11 +174,24 @@ class Demands:
             all(self._has_label(label, number, scope) for label, number in self.labelled)
             and all(_has_day(month, day, scope.narrow) for month, day in self.days)
             and all(self._has_year(year, scope) for year in self.years)
-            and all(_squeezed(name) in _squeezed(scope.wide) for name in self.identifiers)
-            and all(_has_quantity(number, scope.narrow) for number in self.quantities)
-            and all(self._has_name(name, scope) for name in self.names)
+            and self._has_names(scope)
             and (not self.value or self._has_value(scope))
         )
+
+    def _has_names(self, scope: Scope) -> bool:
+        """Names, identifiers and amounts: all of them for a value, the telling ones for a question of many words."""
+        if self.value:
+            held = [self._has_name(name, scope) for name in self.names]
+            return (
+                2 * sum(held) >= len(held)
+                and all(_squeezed(name) in _squeezed(scope.wide) for name in self.identifiers)
+                and all(_has_quantity(number, scope.narrow) for number in self.quantities)
+            )
+        words = [w for name in self.names for w in name] + self.identifiers
+        absent = [w for w in words if _squeezed(w) not in _squeezed(scope.wide) and not self._holds(w, scope.wide)]
+        lost = sum(self.weights.get(stem(word.lower()), 1.0) for word in absent)
+        amounts = len(self.weights) > _MANY_WORDS or all(_has_quantity(n, scope.narrow) for n in self.quantities)
+        return amounts and lost <= _UNNAMED * sum(self.weights.values())
 
     def share(self, text: str) -> float:
         """Share, by weight, of the question's content that `text` holds, or words that mean the same."""
@@ -178,6 +202,11 @@ class Demands:
 
     def missing(self, text: str) -> list[str]:
         """Stems of the question's content words that `text` does not hold."""
+        if text not in self._missing:
+            self._missing[text] = self._look_for_missing(text)
+        return self._missing[text]
+
+    def _look_for_missing(self, text: str) -> list[str]:
         stems = frozenset(content_words(text))
         absent = [word for word in self.weights if word not in self._silent() and word not in stems]
         if not absent:
@@ -197,18 +226,21 @@ class Demands:
 
         row: it is a row with the column that the question names, which is a value of whatever kind.
         """
-        told = self.value or row or self.marked(scope.sentence) or len(self.weights.keys() - self._silent()) > 2
+        if row:
+            return self.enough(scope, lost=0.0) and self.share(scope.narrow) >= _COMPLETE_ROW
+        said = len(self.weights.keys() - self._silent()) + len(self.labelled)
+        told = (self.value and said > 1) or self.marked(scope.sentence) or said > 2
         return told and self.share(scope.narrow) >= _COMPLETE
 
-    def enough(self, scope: Scope) -> bool:
+    def enough(self, scope: Scope, lost: float = _LOST) -> bool:
         """Whether a value stands with what it is asked of: most of the question, and most of each `of …`, `for …`."""
         if not self.value:
             return True
         missing = frozenset(self.missing(scope.narrow))
         for words in asked_about(self.question):
-            subject = {stem(word) for word in words} & self.weights.keys() - self._silent()
-            lost = sum(self.weights[word] for word in subject & missing)
-            if lost > _LOST * sum(self.weights[word] for word in subject):
+            subject = {stem(word) for word in words} & self.weights.keys()
+            absent = sum(self.weights[word] for word in subject & missing)
+            if absent > lost * sum(self.weights[word] for word in subject):
                 return False
         return self.share(scope.narrow) >= _ENOUGH
 
@@ -216,9 +248,9 @@ class Demands:
         """How well a column's name fits what the question says beside the words of the row; 0 where it does not."""
         if any(_label(label, number).search(header) for label, number in self.labelled):
             return 10.0
-        words = frozenset(content_words(header))
-        absent = self.missing(row)
-        held = [word for word in absent if word not in self.missing(header)]
+        words, own = frozenset(content_words(header)), frozenset(content_words(row))
+        said = [word for word in self.weights if word in words and word not in own]
+        held = {*said, *(word for word in self.missing(row) if word not in self.missing(header))}
         # A long name of which the question has one word fits less than one that it says whole.
         return sum(self.weights[word] for word in held) * min(1.0, len(held) / max(1, len(words))) if held else 0.0
 
@@ -252,6 +284,16 @@ class Demands:
         ):
             return False
         return fits(self.kind, text)
+
+    def _counts(self, text: str) -> bool:
+        """Whether a number stands beside what `how many …` counts; true where the text has another word for that."""
+        asked_for = re.search(r"\bhow many\s+([\w-]+)", self.question, re.I)
+        counted = stem(asked_for[1].lower()) if asked_for is not None else ""
+        words = re.findall(r"[\w.,-]+", text.lower())
+        places = [i for i, word in enumerate(words) if stem(word.strip(".,")) == counted]
+        if not places or counted in _LIGHT:
+            return True
+        return any(fits("number", " ".join(words[max(0, i - _BESIDE) : i + _BESIDE + 1])) for i in places)
 
     def _has_label(self, label: str, number: str, scope: Scope) -> bool:
         pattern, other = _label(label, number), re.compile(rf"\b{stem(label)}\w*\s+(?:no\.? ?|number |# ?)?\d", re.I)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from query_service.reasoning.answer_kinds import Asked, cell_fits, is_strict
 
 _BAR = "|"
+_LONGEST_NAME = 60  # characters of a column's name
 _RULE = frozenset("|:-+= \t")
 
 
@@ -24,10 +25,10 @@ class Row:
         return "; ".join(f"{self.header[i]}: {self.cells[i]}" for i in columns)
 
     def columns_of(self, kind: Asked | None) -> list[int]:
-        """The columns behind the first where most cells hold that kind of answer."""
+        """The columns behind the first where a third of the cells or more hold that kind of answer."""
         every = list(range(1, len(self.header)))
         held = {i: [cell_fits(kind, self.header[i], row[i]) for row in self.rows if row[i]] for i in every}
-        found = [i for i in every if held[i] and 2 * sum(held[i]) >= len(held[i])]
+        found = [i for i in every if held[i] and 3 * sum(held[i]) >= len(held[i])]
         return found if found or is_strict(kind) else every
 
     def asked(self, kind: Asked | None, match: Callable[[str], float]) -> tuple[tuple[int, ...], bool]:
@@ -66,6 +67,8 @@ class Table:
     def read(self, line: str, *, adjoins: bool) -> Row | None:
         """The row that the line is. adjoins: nothing but a line's end parts it from the line before."""
         cells = cells_of(line)
+        if (named := _named_cells(cells)) is not None:
+            return self._named_row(named)
         if adjoins and self._header and not set(line) - _RULE:
             return None  # the line under a header
         if not adjoins or len(cells) < 2 or len(cells) != len(self._header):
@@ -73,3 +76,19 @@ class Table:
             return None
         self._rows.append(cells)
         return Row(self._header, cells, self._rows)
+
+    def _named_row(self, named: dict[str, str]) -> Row:
+        """A row that says its columns itself; those of the header that it leaves out are empty."""
+        if not named.keys() <= set(self._header):
+            self._header, self._rows = tuple(named), []
+        cells = tuple(named.get(name, "") for name in self._header)
+        self._rows.append(cells)
+        return Row(self._header, cells, self._rows)
+
+
+def _named_cells(cells: tuple[str, ...]) -> dict[str, str] | None:
+    """`Vessel: Gannet | Crew: 9` as column → cell; None for other rows."""
+    parts = [cell.partition(": ") for cell in cells]
+    if len(parts) < 2 or not all(name and value and len(name) <= _LONGEST_NAME for name, _, value in parts):
+        return None
+    return {name: value for name, _, value in parts}

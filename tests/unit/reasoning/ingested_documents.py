@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import func, insert
 
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
+from foundation.ids import CHUNKER
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.claims import set_active
 from foundation.registry.database import transaction
@@ -17,7 +18,7 @@ from foundation.registry.tables import stages
 from foundation.settings import DatabaseSettings, Settings
 from foundation.stores import Stores
 from foundation.types import Chunk, IndexedChunk, ParsedDocument, Principal
-from pipelines.chunking import CHUNKER, chunk_document, embedding_text
+from pipelines.chunking import chunk_document, embedding_text
 from pipelines.parsing.dispatch import parse_document
 from query_service.services import Services
 from query_service.state import QuestionState
