@@ -1,6 +1,6 @@
 """Runs in warm workers: Dagster's Celery launcher over a broker that is a folder, or Redis for several machines.
 
-A warm worker has imported the code and loaded the models before a run comes (docs/adr/0007).
+A warm worker has imported the code and loaded the models before a run comes (docs/adr/0008).
 """
 
 from __future__ import annotations
