@@ -29,7 +29,7 @@ STATE_FILE = "up.json"
 CODE_LOCATIONS = {"askline": "pipelines.definitions", "transform": "pipelines.transform.definitions"}
 """As in workspace.yaml, which plain `dagster dev` reads."""
 _SERVICE, _WEBSERVER = "query service", "Dagster webserver"
-_START_TIMEOUT_S = 120
+_START_TIMEOUT_S = 300
 _PORT_ATTEMPTS = 5
 
 
