@@ -47,8 +47,10 @@ def parse(path: Path, file_name: str, folder: Path | None, limits: UnpackLimits)
     """Parse a mail; its attachments are written into `folder`. Raises DamagedFile, ResourceLimit."""
     try:
         message = oxmsg.Message.load(str(path))
-    except (OSError, ValueError, KeyError, IndexError) as error:
+    except (OSError, ValueError, LookupError) as error:
         raise DamagedFile(f"{file_name} is no Outlook mail: its container cannot be read.") from error
+    if not _tried(lambda: message._storage.properties_stream_bytes):
+        raise DamagedFile(f"{file_name} is cut off or damaged: the mail's properties are missing.")
     mail = _read(message, depth=0)
     return mail_document(mail, file_name, PARSER, MemberWriter(file_name, path.stat().st_size, folder, limits))
 

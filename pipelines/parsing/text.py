@@ -12,12 +12,14 @@ from foundation.errors import DamagedFile, EmptyFile, NoContent
 from foundation.types import Element, FileWarning, ParsedDocument
 from pipelines.parsing.assembly import BULLET, Kind, clean
 
-PARSER = "text/1"
+PARSER = "text/2"
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,}|~{3,})\s*")
 _RULE = re.compile(r"\s*([=\-~_*#]\s*){3,}")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
+# YAML between two rules at the top of a Markdown file: what foundation.card reads, not what the document says.
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w\"' -]+:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _LONGEST_HEADING = 80
 
 
@@ -40,7 +42,10 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     if not text.strip():
         raise NoContent(f"{file_name} holds nothing but white space.", fix="Upload a file that has text.")
     markdown = PurePosixPath(file_name).suffix.lower() in (".md", ".markdown")
-    elements = list(text_elements(text, markdown=markdown))
+    body = _FRONT_MATTER.match(text) if markdown else None
+    elements = list(text_elements(text, markdown=markdown, start=body.end() if body else 0))
+    if body and not elements:
+        raise NoContent(f"{file_name} holds nothing but front matter.", fix="Upload a file that has text.")
     title = next((text[e.start : e.end] for e in elements if e.kind == "title" and e.level == 1), None)
     return ParsedDocument(text, elements, PARSER, title=title, warnings=warnings)
 
@@ -61,9 +66,10 @@ def _decode(data: bytes, file_name: str) -> tuple[str, list[FileWarning]]:
     return clean(decoded), warnings
 
 
-def text_elements(text: str, *, markdown: bool) -> Iterator[Element]:
+def text_elements(text: str, *, markdown: bool, start: int = 0) -> Iterator[Element]:
+    """The elements of a text; `start` is where its body begins."""
     lines = _lines(text)
-    i = 0
+    i = next((number for number, line in enumerate(lines) if line.start >= start), len(lines))
     while i < len(lines):
         if lines[i].blank or _RULE.fullmatch(lines[i].text):
             i += 1

@@ -145,3 +145,72 @@ def test_broken_xml_and_no_text_are_told_apart(tmp_path: Path) -> None:
         parse(written(tmp_path, lambda document: None))
     with pytest.raises(DamagedFile, match="well-formed"):
         parse(rewritten(tmp_path / "a.docx", "word/document.xml", half))
+
+
+def numbered(document: Document, text: str, number: int, level: int = 0) -> None:
+    paragraph = document.add_paragraph(text)
+    properties = paragraph._p.get_or_add_pPr()
+    properties.append(
+        parse_xml(f'<w:numPr {nsdecls("w")}><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+    )
+
+
+def test_items_have_the_numbers_that_word_shows(tmp_path: Path) -> None:
+    def build(document: Document) -> None:
+        root = document.part.numbering_part.element
+        levels = "".join(
+            f'<w:lvl w:ilvl="{i}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{text}"/></w:lvl>'
+            for i, (kind, text) in enumerate([("decimal", "%1."), ("lowerLetter", "%1.%2)"), ("bullet", "•")])
+        )
+        definition = f'<w:abstractNum {nsdecls("w")} w:abstractNumId="90">{levels}</w:abstractNum>'
+        root.insert(0, parse_xml(definition))
+        root.append(parse_xml(f'<w:num {nsdecls("w")} w:numId="90"><w:abstractNumId w:val="90"/></w:num>'))
+        again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride>'
+        root.append(parse_xml(f'<w:num {nsdecls("w")} w:numId="91"><w:abstractNumId w:val="90"/>{again}</w:num>'))
+        for text, level in [("wash", 0), ("hands", 1), ("face", 1), ("dot", 2), ("dry", 0), ("feet", 1)]:
+            numbered(document, text, 90, level)
+        numbered(document, "new", 91)
+
+    assert [text for _, text in kinds(parse(written(tmp_path, build)))] == [
+        "1. wash", "1.a) hands", "1.b) face", "dot", "2. dry", "2.a) feet", "7. new",
+    ]  # fmt: skip
+
+
+def test_each_cell_stands_with_its_header_where_the_table_has_one(tmp_path: Path) -> None:
+    def build(document: Document) -> None:
+        for marked in (True, False):
+            table = document.add_table(2, 2)
+            for cell, text in zip(table._cells, ["Drug", "Dose", "Metformin", "500 mg"], strict=True):
+                cell.text = text
+            if marked:
+                table.rows[0]._tr.get_or_add_trPr().append(parse_xml(f"<w:tblHeader {nsdecls('w')}/>"))
+            document.add_paragraph("between")
+
+    tables = [text for kind, text in kinds(parse(written(tmp_path, build))) if kind == "table"]
+    assert tables == ["Drug | Dose\nDrug: Metformin | Dose: 500 mg", "Drug | Dose\nMetformin | 500 mg"]
+
+
+def test_equations_and_old_check_boxes_are_text(tmp_path: Path) -> None:
+    def build(document: Document) -> None:
+        math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+
+        def run(text: str) -> str:
+            return f"<m:r><m:t>{text}</m:t></m:r>"
+
+        power = f"<m:sSup><m:e>{run('x')}</m:e><m:sup>{run('n+1')}</m:sup></m:sSup>"
+        fraction = f"<m:f><m:num>{run('a+b')}</m:num><m:den>{run('2')}</m:den></m:f>"
+        root = f"<m:rad><m:deg/><m:e>{run('y')}</m:e></m:rad>"
+        document.add_paragraph()._p.append(parse_xml(f"<m:oMath {math}>{power}{run('=')}{fraction}{root}</m:oMath>"))
+        for state in ('<w:default w:val="0"/>', '<w:default w:val="0"/><w:checked/>'):
+            run_of = document.add_paragraph().add_run()
+            run_of._r.append(
+                parse_xml(
+                    f'<w:fldChar {nsdecls("w")} w:fldCharType="begin"><w:ffData><w:checkBox>{state}</w:checkBox>'
+                    "</w:ffData></w:fldChar>"
+                )
+            )
+            document.paragraphs[-1].add_run("smokes")
+
+    assert [text for _, text in kinds(parse(written(tmp_path, build)))] == [
+        "x^(n+1)=(a+b)/2√(y)", "☐ smokes", "☒ smokes",
+    ]  # fmt: skip
