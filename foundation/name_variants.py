@@ -162,7 +162,7 @@ class NameVariants:
                 for twice, turn in self._turned(turned, within=minus(words, old)):
                     second = _ordered(*turn)
                     known = twice in self._terms and self._may_be_one_of_two(second)
-                    if known and self._holds(first) and self._holds(second):
+                    if known and self._holds(first) and self._holds(second) and self._allowed(words, twice):
                         self._note(found, twice, (first, second))
         best = sorted(((score, term_id, reason) for term_id, (score, reason) in found.items()), reverse=True)
         if not best or (len(best) > 1 and best[0][0] == best[1][0]):
@@ -194,6 +194,11 @@ class NameVariants:
         if within is None:
             for old, new in self._additions:
                 yield tuple(sorted(words + new)), (old, new)
+
+    def _allowed(self, words: Words, twice: Words) -> bool:
+        """Not where the two exchanges together tell terms apart (dominant, recessive: both are hereditary)."""
+        right, wrong = self._counts(exchange_of(words, twice))
+        return right >= wrong
 
     def _may_be_one_of_two(self, exchange: Exchange) -> bool:
         return all(exchange) and self._taught[exchange] >= _MIN_TERMS_OF_TWO
