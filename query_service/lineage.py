@@ -112,6 +112,8 @@ def _sql(
                 continue
             table = graph.node(row["dataset_id"], "table", name, f"tables/{name}")
             graph.edge(statement, table, "reads")
+            if row["run_id"]:
+                graph.edge(table, graph.run(row["run_id"]), "published by")
             sources = [row] if row["version_id"] else sources_of_mart(connection, row["dataset_id"], principal)
             for source in sources:
                 if source["dataset_id"] != table:
@@ -168,6 +170,8 @@ def of_table(connection: Connection, principal: Principal, name: str, graph: Lin
     if table.document_id and table.version_id:
         version = _version(connection, principal, graph, table.document_id, table.version_id)
         graph.edge(table.dataset_id, version, "parsed from")
+    if table.run_id:
+        graph.edge(table.dataset_id, graph.run(table.run_id), "published by")
     for source in sources_of_mart(connection, table.dataset_id, principal) if table.kind == "mart" else []:
         graph.edge(table.dataset_id, _source(graph, source["dataset_id"], source["table_name"]), "built from")
         if source["document_id"]:
