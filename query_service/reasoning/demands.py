@@ -30,6 +30,7 @@ _MANY_WORDS = 8
 _BESIDE = 3  # words
 _COMPLETE_ROW = 0.75  # where a column is called what is asked for
 _LOST = 0.5  # of a thing's name, by weight, that may be missing
+_LOST_KEY = 0.3  # the same, for what a row is about
 _REMEMBERED = 20_000  # word vectors; 30 MB
 
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -227,7 +228,7 @@ class Demands:
         row: it is a row with the column that the question names, which is a value of whatever kind.
         """
         if row:
-            return self.enough(scope, lost=0.0) and self.share(scope.narrow) >= _COMPLETE_ROW
+            return self.enough(scope, lost=_LOST_KEY) and self.share(scope.narrow) >= _COMPLETE_ROW
         said = len(self.weights.keys() - self._silent()) + len(self.labelled)
         told = (self.value and said > 1) or self.marked(scope.sentence) or said > 2
         return told and self.share(scope.narrow) >= _COMPLETE
