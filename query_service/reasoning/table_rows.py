@@ -25,10 +25,11 @@ class Row:
         return "; ".join(f"{self.header[i]}: {self.cells[i]}" for i in columns)
 
     def columns_of(self, kind: Asked | None) -> list[int]:
-        """The columns behind the first where a third of the cells or more hold that kind of answer."""
+        """The columns behind the first whose cell here, or a third of whose cells, hold that kind of answer."""
         every = list(range(1, len(self.header)))
         held = {i: [cell_fits(kind, self.header[i], row[i]) for row in self.rows if row[i]] for i in every}
-        found = [i for i in every if held[i] and 3 * sum(held[i]) >= len(held[i])]
+        own = {i for i in every if cell_fits(kind, self.header[i], self.cells[i])}
+        found = [i for i in every if i in own or (held[i] and 3 * sum(held[i]) >= len(held[i]))]
         return found if found or is_strict(kind) else every
 
     def asked(self, kind: Asked | None, match: Callable[[str], float]) -> tuple[tuple[int, ...], bool]:
