@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing.process
 import signal
 from typing import Any
 
@@ -15,6 +16,8 @@ from pipelines.graph_artefact import load_extractor
 from pipelines.resources import process_stores
 from pipelines.run_launcher import WarmRunLauncher
 
+_MAIN_PROCESS = multiprocessing.process.current_process()
+"""Celery puts a process of its own kind in its place in the children, a daemon, which could not start parsers."""
 _PR_SET_PDEATHSIG = 1
 _CHILD_START_S = 120
 _RUNS_PER_CHILD = 50
@@ -50,6 +53,7 @@ create_resume_job_task(app)
 def _load_ahead(**_: Any) -> None:
     """What every ingest needs, in the child: threads and sessions of native libraries do not survive a fork."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no run outlives the worker that answers for it
+    multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
     stores = process_stores()
     stores.embedder.embed_passages(["warm"])
     load_extractor(stores.domain)
