@@ -6,6 +6,7 @@ import csv
 import mimetypes
 import re
 import statistics
+import struct
 import tarfile
 import zipfile
 from collections.abc import Sequence
@@ -57,7 +58,9 @@ HEAD = 64 * 1024
 _MIMETYPES = mimetypes.MimeTypes()
 
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_LOCAL_NAME = re.compile(rb"PK\x03\x04.{22}(..)..", re.DOTALL)
+_SIZE_FOLLOWS = 0x8
+_DESCRIPTOR = re.compile(rb"PK\x07\x08.{12}(?=PK\x03\x04)", re.DOTALL)
+"""What a writer that did not know an entry's size puts behind it."""
 _PACKED = {b"\x1f\x8b": GZIP, b"BZh": BZIP2, b"\xfd7zXZ\0": XZ}
 _HTML = re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
 _MAIL_HEADER = re.compile(
@@ -66,7 +69,13 @@ _MAIL_HEADER = re.compile(
 )
 _OOXML_PARTS = frozenset({"[Content_Types].xml", "word/document.xml", "xl/workbook.xml", "ppt/presentation.xml"})
 # The stream that each old office format has, as its container's directory names it.
-_CFB_STREAMS = {"WordDocument": DOC, "PowerPoint Document": PPT, "__properties_version1.0": MSG, "Workbook": XLS, "Book": XLS}
+_CFB_STREAMS = {
+    "WordDocument": DOC,
+    "PowerPoint Document": PPT,
+    "__properties_version1.0": MSG,
+    "Workbook": XLS,
+    "Book": XLS,
+}
 
 
 def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None = None) -> MediaType:
@@ -172,10 +181,17 @@ def _contradicts(claimed: MediaType, found: MediaType) -> bool:
 
 
 def _local_names(head: bytes) -> list[str]:
-    names = []
-    for match in _LOCAL_NAME.finditer(head):
-        length = int.from_bytes(match[1], "little")
-        names.append(head[match.end() : match.end() + length].decode("utf-8", errors="replace"))
+    """The names of the entries that begin in `head`, hopping from header to header: a member may be a ZIP itself."""
+    names, position = [], 0
+    while (header := head[position : position + 30]).startswith(b"PK\x03\x04") and len(header) == 30:
+        flags, packed, name, extra = struct.unpack("<6xH10xI4xHH", header)
+        names.append(head[position + 30 : position + 30 + name].decode("utf-8", errors="replace"))
+        position += 30 + name + extra + packed
+        if flags & _SIZE_FOLLOWS and packed == 0:
+            following = _DESCRIPTOR.search(head, position)
+            if following is None:
+                break
+            position = following.end()
     return names
 
 

@@ -21,7 +21,30 @@ def office(*names: str) -> bytes:
     return buffer.getvalue()
 
 
-def packed(name: str, content: str) -> bytes:
+class Pipe(io.RawIOBase):
+    """A stream that cannot be gone back in, so that sizes are written behind the entries."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        self.data += bytes(data)  # type: ignore[call-overload]  # whatever zipfile hands over
+        return len(bytes(data))  # type: ignore[call-overload]
+
+
+def streamed(*names: str) -> bytes:
+    pipe = Pipe()
+    with zipfile.ZipFile(pipe, "w") as archive:  # type: ignore[arg-type]  # only written to
+        for name in names:
+            with archive.open(name, "w") as entry:
+                entry.write(b"<x/>")
+    return bytes(pipe.data)
+
+
+def packed(name: str, content: str | bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(name, content)
@@ -84,6 +107,8 @@ WINDOWS_PROGRAM = b"MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff" + bytes(200)
         ("mail.txt", MAIL, "text", "text/plain"),
         ("a.zip", packed("word/readme.txt", "not a Word document"), "archive", "application/zip"),
         ("a.zip", packed("report.docx", "x"), "archive", "application/zip"),
+        ("a.zip", packed("lists/a.docx", office("word/document.xml")), "archive", "application/zip"),
+        ("a", streamed("[Content_Types].xml", "xl/workbook.xml"), "xlsx", None),
         ("a.tar", tar(tarfile.USTAR_FORMAT), "archive", "application/x-tar"),
         ("a.tar.gz", gzip.compress(tar(tarfile.GNU_FORMAT)), "archive", "application/gzip"),
         ("a.tgz", gzip.compress(tar(tarfile.PAX_FORMAT)), "archive", "application/gzip"),
