@@ -85,7 +85,7 @@ class ParserPool:
         """function(*args) in a worker; `function` is importable, and `args` hold the file's name as their first str.
 
         Raises what the function raises of AsklineError; ResourceLimit past a limit; DamagedFile when the function
-        fails otherwise or its process dies. The pool stays usable.
+        fails otherwise or its process dies, by SIGKILL twice. The pool stays usable.
         """
         return self._finish(function, args, self._submit(function, args))
 
@@ -142,8 +142,14 @@ class ParserPool:
         except (BrokenProcessPool, CancelledError):
             # Another file's worker took the pool down at a bad moment; this file gets one more try of its own.
             pass
+        except ProcessExpired as error:
+            # Somebody else killed it: an operator, or the kernel, which then chose one of the largest processes.
+            if error.exitcode != -signal.SIGKILL:
+                raise _died(error, name, self._limits) from error
         try:
             return _unpack(self._submit(function, args), name, self._limits)
+        except ProcessExpired as error:
+            raise _died(error, name, self._limits) from error
         except (BrokenProcessPool, CancelledError) as error:
             raise DamagedFile(f"{name}: the parser process died while reading it, twice.") from error
 
@@ -153,20 +159,22 @@ def _unpack(future: ProcessFuture[bytes], name: str, limits: _Limits) -> Any:
         ok, value = pickle.loads(future.result())
     except TimeoutError as error:
         raise _too_slow(name, limits) from error
-    except ProcessExpired as error:
-        # multiprocessing gives minus the signal as exit code.
-        number = -(error.exitcode or 0)
-        if number == signal.SIGXCPU:
-            raise _too_slow(name, limits) from error
-        cause = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {-number}"
-        raise DamagedFile(
-            f"{name}: the parser process died while reading it ({cause}): the file is damaged, or needs more memory "
-            f"than {limits.memory_mb} MB.",
-            fix="Open and save the file again with its own program, split it, or raise ASKLINE_PARSING__MEMORY_MB.",
-        ) from error
     if ok:
         return value
     raise value
+
+
+def _died(error: ProcessExpired, name: str, limits: _Limits) -> ProcessingFailed:
+    # multiprocessing gives minus the signal as exit code.
+    number = -(error.exitcode or 0)
+    if number == signal.SIGXCPU:
+        return _too_slow(name, limits)
+    cause = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {-number}"
+    return DamagedFile(
+        f"{name}: the parser process died while reading it ({cause}): the file is damaged, or needs more memory "
+        f"than {limits.memory_mb} MB.",
+        fix="Open and save the file again with its own program, split it, or raise ASKLINE_PARSING__MEMORY_MB.",
+    )
 
 
 def _too_slow(name: str, limits: _Limits) -> ResourceLimit:
