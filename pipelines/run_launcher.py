@@ -21,7 +21,8 @@ from foundation.settings import get_settings
 _POLL_S = 0.1
 _ANSWER_S = 2.0
 _MISSES = 2
-"""A worker that does not know its run at so many looks in a row has lost it; one look may fall into its restart."""
+"""A worker that does not have its run at so many looks in a row has lost it: one look may fall into its restart, into
+the writing of a result, or between the end of the task and that of the run."""
 
 
 class WarmRunLauncher(CeleryRunLauncher):
@@ -50,13 +51,18 @@ class WarmRunLauncher(CeleryRunLauncher):
         if DAGSTER_CELERY_TASK_ID_TAG not in run.tags:
             return CheckRunHealthResult(WorkerStatus.UNKNOWN, "The run was never handed to a worker.")
         found = super().check_run_worker_health(run)
-        if found.status is not WorkerStatus.RUNNING or self._is_at_work(run.tags[DAGSTER_CELERY_TASK_ID_TAG]):
+        at_work = found.status is WorkerStatus.RUNNING and self._is_at_work(run.tags[DAGSTER_CELERY_TASK_ID_TAG])
+        if at_work or found.status is WorkerStatus.FAILED:
             self._missed.pop(run.run_id, None)
             return found
         self._missed[run.run_id] += 1
         if self._missed[run.run_id] < _MISSES:
-            return found
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
         del self._missed[run.run_id]
+        if found.status is WorkerStatus.SUCCESS:  # Postgres was away when the run wanted to say how it ended
+            return CheckRunHealthResult(
+                WorkerStatus.FAILED, "The run's worker ended without telling how the run ended."
+            )
         return CheckRunHealthResult(WorkerStatus.NOT_FOUND, "The run's worker has died.")
 
     def _is_at_work(self, task_id: str) -> bool:
