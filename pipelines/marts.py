@@ -28,7 +28,7 @@ from foundation.registry.datasets import (
     replace_mart_sources,
     save_dataset,
 )
-from foundation.registry.tables import datasets, documents, mart_sources
+from foundation.registry.tables import active_intervals, datasets, documents, mart_sources
 from foundation.stores import Stores
 from foundation.types import Column, ColumnType, TableInfo
 from pipelines.parsing.column_profile import ColumnProfile
@@ -162,13 +162,20 @@ def marts_are_stale(connection: Connection) -> bool:
 
 
 def sources_fingerprint(connection: Connection) -> str:
-    """Changes when the marts would be built from other uploads.
+    """Changes when the marts would be built from other uploads, or from the same that began to answer anew.
 
-    Start a run once for a fingerprint: while a test fails on these uploads, the marts stay stale.
+    One run that succeeds is enough for a fingerprint: while a test fails on these uploads, the marts stay stale.
     """
     wanted = _wanted(connection)
+    versions = {version for pairs in wanted.values() for _, version in pairs}
+    # An erasure withdraws marts; the same bytes that are uploaded again must bring them back.
+    since = connection.execute(
+        select(func.max(active_intervals.c.interval_id)).where(
+            active_intervals.c.version_id.in_(versions), active_intervals.c.active_to.is_(None)
+        )
+    ).scalar_one()
     return derived_id(
-        "src", *(part for mart in sorted(wanted) for pair in sorted(wanted[mart]) for part in (mart, *pair))
+        "src", since or 0, *(part for mart in sorted(wanted) for pair in sorted(wanted[mart]) for part in (mart, *pair))
     )
 
 

@@ -194,9 +194,7 @@ def test_a_replaced_file_stays_ten_minutes_for_its_readers_and_an_erasure_does_n
     assert visible(stores, LOCAL) == {"encounters"}
 
 
-def test_a_mart_leaves_a_name_that_an_upload_has_to_the_upload(
-    stores: Stores, mart: Mart, tmp_path: Path
-) -> None:
+def test_a_mart_leaves_a_name_that_an_upload_has_to_the_upload(stores: Stores, mart: Mart, tmp_path: Path) -> None:
     upload_csv(stores, "encounter_costs.csv", b"a,b\n1,2\n")
     document, version = upload_csv(stores, "encounters.csv", ENCOUNTERS)
     first = publish(stores, mart, tmp_path, [1], version)
@@ -240,6 +238,18 @@ def test_marts_are_stale_from_the_arrival_of_a_source_until_they_are_built_from_
     assert two[0] and two[1] != one[1]
     erase(stores, document)
     assert state()[0]
+
+
+def test_the_same_table_uploaded_again_after_its_deletion_asks_for_the_marts_again(stores: Stores) -> None:
+    def sources() -> str:
+        with transaction(stores.engine) as connection:
+            return sources_fingerprint(connection)
+
+    document, _ = upload_csv(stores, "encounters.csv", ENCOUNTERS)
+    first = sources()
+    erase(stores, document)
+    upload_csv(stores, "encounters.csv", ENCOUNTERS)
+    assert sources() != first
 
 
 def test_the_lineage_of_a_mart_names_the_run_that_published_it(stores: Stores, mart: Mart, tmp_path: Path) -> None:
