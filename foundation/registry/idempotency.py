@@ -12,7 +12,9 @@ from foundation.errors import IdempotencyMismatch
 from foundation.registry.tables import idempotency_keys
 
 _KEPT = "interval '24 hours'"
-_ABANDONED = "interval '15 minutes'"
+RENEWED_S = 10.0
+"""So often whoever acts on a request says that it still does: see `renew`."""
+_ABANDONED = "interval '30 seconds'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,16 @@ def begin(connection: Connection, principal: str, key: str, request_hash: str) -
     if known.request_hash != request_hash:
         raise IdempotencyMismatch("This Idempotency-Key was used for a different request.")
     return Begun(known.status is None, known.body)
+
+
+def renew(connection: Connection, principal: str, key: str) -> None:
+    """The request is still acted on; without this the key is free again, since its process must have died."""
+    table = idempotency_keys
+    connection.execute(
+        update(table)
+        .where(table.c.principal == principal, table.c.idempotency_key == key, table.c.status.is_(None))
+        .values(created_at=func.now())
+    )
 
 
 def finish(connection: Connection, principal: str, key: str, body: Any) -> None:

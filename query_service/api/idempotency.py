@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
@@ -12,7 +14,7 @@ from fastapi.encoders import jsonable_encoder
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
-from foundation.errors import Conflict
+from foundation.errors import Conflict, Unavailable
 from foundation.registry import idempotency as registry
 from foundation.registry.database import transaction
 from foundation.types import Principal
@@ -50,11 +52,14 @@ class Once:
         """After `begin` gave None: act and keep the result; a failure frees the key."""
         if self._key is None:
             return await act()
+        renewals = asyncio.create_task(self._renew())
         try:
             result = await act()
         except BaseException:
             await run_in_threadpool(self._forget)
             raise
+        finally:
+            renewals.cancel()
         await run_in_threadpool(self._finish, jsonable_encoder(result))
         return result
 
@@ -83,6 +88,18 @@ class Once:
         if state.running:
             raise Conflict("A request with this Idempotency-Key is under way.", fix="Send it again in a moment.")
         return state.body
+
+    async def _renew(self) -> None:
+        """Until it is cancelled. A time that is missed while Postgres is away does no harm: another follows."""
+        while True:
+            await asyncio.sleep(registry.RENEWED_S)
+            with suppress(Unavailable):
+                await run_in_threadpool(self._show_life)
+
+    def _show_life(self) -> None:
+        assert self._key is not None
+        with transaction(self._services.stores.engine) as connection:
+            registry.renew(connection, self._principal.name, self._key)
 
     def _finish(self, body: Any) -> None:
         assert self._key is not None
