@@ -51,12 +51,15 @@ def restore(
 def _table(items: list[dict[str, Any]]) -> Table:
     table = Table("version", "status", "bytes", "arrived", "answered", "sha256", header_style="bold")
     for item in items:
-        times = [f"{time['since'][:19]} – {(time['until'] or 'now')[:19]}" for time in item["active_times"]]
+        times = [
+            f"{time['since'][:16].replace('T', ' ')} – {(time['until'] or 'now')[:16].replace('T', ' ')}"
+            for time in item["active_times"]
+        ]
         table.add_row(
             str(item["number"]),
             status(item["status"]),
             str(item["size_bytes"]),
-            item["arrived_at"][:19],
+            item["arrived_at"][:16].replace("T", " "),
             "\n".join(times),
             item["version_id"][:16] + "…",
         )

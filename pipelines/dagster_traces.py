@@ -84,7 +84,7 @@ class DagsterTraces:
 
     def _rows(
         self, connection: Connection, table: Table, column: Column[Any], which: ColumnElement[bool]
-    ) -> Sequence[Row[tuple[int, str]]]:
+    ) -> Sequence[Row[int, str]]:
         named = or_(*(column.contains(name, autoescape=True) for name in self._names))
         return connection.execute(select(table.c.id, column).where(which, named)).all()
 

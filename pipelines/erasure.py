@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import dagster as dg
@@ -34,11 +34,22 @@ class StoreReport:
     left: int
 
 
-def erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> list[StoreReport] | None:
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """An erasure that went through every store, not yet closed."""
+
+    erasure_id: str
+    reports: list[StoreReport]
+    shared: int
+    """Versions whose content another living document has."""
+
+
+def erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> Erased | None:
     """Erase what the document alone holds; contents that another living document shares stay for that one.
 
     None when a run is writing artefacts of it at this moment: it stops at its next stage, and the erasure is tried
-    again. Can be repeated after a crash: the registry's rows, which say what there is to erase, go last.
+    again. Can be repeated after a crash: the registry's rows, which say what there is to erase, go last. It is over
+    when it is closed.
     """
     with transaction(stores.engine) as held:
         if not content_locks.try_exclusive(held, erasure["version_ids"]):
@@ -46,25 +57,47 @@ def erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.Dagster
         return _erase(stores, erasure, run_id, instance)
 
 
-def _erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> list[StoreReport]:
+def _erase(stores: Stores, erasure: RowMapping, run_id: str, instance: dg.DagsterInstance) -> Erased:
     with transaction(stores.engine) as connection:
         erasures.start_erasure(connection, erasure["erasure_id"], run_id)
         unshared = erasures.unshared_versions(connection, erasure["version_ids"])
     shared = set(erasure["version_ids"]) - set(unshared)
     tell_index(stores.engine, stores.search, *sorted(shared))
     work = _Erasure(stores, erasure["document_id"], erasure["landing_key"], unshared, instance)
-    reports = [work.clear(name, count, remove) for name, count, remove in work.stores()]
-    left = sum(report.left for report in reports)
+    before = {report["name"]: StoreReport(**report) for report in erasure["stores"]}
+    reports = [_added(before.get(name), work.clear(name, count, remove)) for name, count, remove in work.stores()]
+    done = Erased(erasure["erasure_id"], reports, len(shared))
+    _save(stores, done, verified=False)  # what was found must not be lost with this process
+    return done
+
+
+def close(stores: Stores, erased: Sequence[Erased]) -> None:
+    """The end of several erasures: the index is written anew once for all of them, so that the bytes are gone too."""
+    if any(report.removed for one in erased for report in one.reports if report.name == "search_index"):
+        stores.search.optimize()
+    for one in erased:
+        _save(stores, one, verified=True)
+
+
+def _save(stores: Stores, erased: Erased, *, verified: bool) -> None:
+    left = sum(report.left for report in erased.reports)
     with transaction(stores.engine) as connection:
-        erasures.close_erasure(
+        erasures.save_report(
             connection,
-            erasure["erasure_id"],
-            verified=left == 0,
-            stores=[asdict(report) for report in reports],
-            kept=[SHARED.format(count=len(shared))] if shared else [],
+            erased.erasure_id,
+            verified=verified and left == 0,
+            stores=[asdict(report) for report in erased.reports],
+            kept=[SHARED.format(count=erased.shared)] if erased.shared else [],
             message=None if left == 0 else f"{left} items are left after this try.",
         )
-    return reports
+
+
+def _added(before: StoreReport | None, now: StoreReport) -> StoreReport:
+    """With what an earlier try had found and removed."""
+    if before is None:
+        return now
+    found = before.found + max(0, now.found - before.left)
+    return StoreReport(now.name, found, before.removed + now.removed, now.left)
 
 
 class _Erasure:
@@ -86,7 +119,7 @@ class _Erasure:
         catalog = [row["dataset_id"] for row in self.tables]
         at, versions, artefacts, texts = self.at, self.versions, self.at.artefacts, self.at.artefacts.texts
         return [
-            ("search_index", self._count_in_indexes, self._remove_from_index),
+            ("search_index", self._count_in_indexes, lambda: at.search.delete_versions(versions)),
             (
                 "graph",
                 lambda: sum(at.graph.counts(v)["mentions"] for v in versions),
@@ -148,12 +181,6 @@ class _Erasure:
 
     def _count_in_indexes(self) -> int:
         return sum(index.count(version) for index in self.at.search.everywhere() for version in self.versions)
-
-    def _remove_from_index(self) -> int:
-        removed = self.at.search.delete_versions(self.versions)
-        if removed:
-            self.at.search.optimize()  # only then the bytes are gone from the disk
-        return removed
 
     def _count_objects(self) -> int:
         return sum(len(self._own_objects(key)) for key in self._keys())

@@ -1,6 +1,7 @@
 """The jobs: ingest and reindex over the assets of a day, erase, reconcile, retention."""
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -13,7 +14,7 @@ from foundation.stores import Stores
 from pipelines.assets import INGEST_ASSETS
 from pipelines.assets.common import service_url
 from pipelines.assets.search_alias import INDEX_ASSETS
-from pipelines.erasure import erase
+from pipelines.erasure import Erased, close, erase
 from pipelines.rebuild import drop_retired
 from pipelines.reconcile import reconcile
 from pipelines.resources import StoresResource
@@ -40,6 +41,8 @@ rebuild_index_job = dg.define_asset_job(
 
 _WAITED_S = 60.0
 """So long an erasure waits for a stage that is writing, before another run of the job tries it."""
+_TOGETHER = 50
+"""Erasures that are closed together, since the index is rewritten once for all of them."""
 
 
 @dg.op(description="Erases every deleted document from all stores and verifies that nothing is left.")
@@ -49,11 +52,15 @@ def erase_documents(context: dg.OpExecutionContext, stores: StoresResource) -> N
         waiting = list(open_erasures(connection, at.settings.ingestion.max_attempts))
     deadline = time.monotonic() + _WAITED_S
     while waiting:
-        waiting = [erasure for erasure in waiting if not _erase(context, at, erasure)]
-        if waiting and time.monotonic() > deadline:
+        batch, later = waiting[:_TOGETHER], waiting[_TOGETHER:]
+        held = _erase(context, at, batch)
+        if len(held) < len(batch):
+            waiting = later + held  # those that wait come last
+        elif time.monotonic() > deadline:
             context.log.info(f"{len(waiting)} wait: runs are at work on the documents")
             break
-        if waiting:
+        else:
+            waiting = later + held
             time.sleep(0.5)
     with transaction(at.engine) as connection:
         failed = give_up(connection, at.settings.ingestion.max_attempts)
@@ -61,28 +68,38 @@ def erase_documents(context: dg.OpExecutionContext, stores: StoresResource) -> N
         raise dg.Failure(f"{failed} erasures are not verified after {at.settings.ingestion.max_attempts} tries.")
 
 
-def _erase(context: dg.OpExecutionContext, stores: Stores, erasure: RowMapping) -> bool:
-    """False when a run is writing artefacts of the document: it stops at its next stage."""
-    try:
-        reports = erase(stores, erasure, context.run_id, context.instance)
-    except AsklineError as error:
-        context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
-        return True
-    if reports is None:
-        return False
-    lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in reports]
+def _erase(context: dg.OpExecutionContext, stores: Stores, batch: Sequence[RowMapping]) -> list[RowMapping]:
+    """Those that wait: a run is writing artefacts of the document, and stops at its next stage."""
+    erased, waiting = [], []
+    for erasure in batch:
+        try:
+            done = erase(stores, erasure, context.run_id, context.instance)
+        except AsklineError as error:
+            context.log.error(f"{erasure['erasure_id']}: {error.code}: {error.message}")
+            continue
+        if done is None:
+            waiting.append(erasure)
+        else:
+            erased.append(done)
+    close(stores, erased)
+    for one in erased:
+        _report(context, one)
+    return waiting
+
+
+def _report(context: dg.OpExecutionContext, erased: Erased) -> None:
+    lines = [f"| {r.name} | {r.found} | {r.removed} | {r.left} |" for r in erased.reports]
     table = "\n".join(["| store | found | removed | left |", "|---|---|---|---|", *lines])
     context.log_event(
         dg.AssetObservation(
             asset_key="raw_files",
-            description=f"Erasure {erasure['erasure_id']}",
+            description=f"Erasure {erased.erasure_id}",
             metadata={
                 "report": dg.MetadataValue.md(table),
-                "erasure": dg.MetadataValue.url(f"{service_url()}/erasures/{erasure['erasure_id']}"),
+                "erasure": dg.MetadataValue.url(f"{service_url()}/erasures/{erased.erasure_id}"),
             },
         )
     )
-    return True
 
 
 @dg.job(description="Verified erasure of deleted documents.")

@@ -171,10 +171,9 @@ def keys_in_erasure(connection: Connection) -> set[str]:
 
 def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:
     """Delete the document's own registry rows; what stays is the tombstone without its name. Returns rows removed."""
-    removed = connection.execute(delete(chunks).where(chunks.c.version_id.in_(unshared))).rowcount
-    removed += connection.execute(
-        delete(document_versions).where(document_versions.c.document_id == document_id)
-    ).rowcount
+    before = remaining_rows(connection, document_id, unshared)
+    connection.execute(delete(chunks).where(chunks.c.version_id.in_(unshared)))
+    connection.execute(delete(document_versions).where(document_versions.c.document_id == document_id))
     connection.execute(
         update(documents)
         .where(documents.c.document_id == document_id)
@@ -186,7 +185,7 @@ def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str
         )
     )
     connection.execute(update(documents).where(documents.c.duplicate_of == document_id).values(duplicate_of=None))
-    return removed
+    return before - remaining_rows(connection, document_id, unshared)
 
 
 def remaining_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:
@@ -221,7 +220,7 @@ def runs_of(connection: Connection, document_id: str) -> tuple[list[str], dateti
     return run_ids, created
 
 
-def close_erasure(
+def save_report(
     connection: Connection,
     erasure_id: str,
     *,

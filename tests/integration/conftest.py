@@ -12,7 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
+from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.media_type import HEAD, check_upload
+from foundation.ports.embeddings import Embedder
 from foundation.registry.database import transaction
 from foundation.registry.intake import UPLOADS, Arrival, Received, register_arrival
 from foundation.registry.keys import create_key
@@ -32,10 +34,17 @@ def settings(tmp_path: Path, empty_database: str) -> Settings:
     )
 
 
+@pytest.fixture(scope="session")
+def loaded_embedder() -> Embedder:
+    """The model, loaded once: it holds no state of a test."""
+    return OnnxEmbedder(Settings().embeddings.model)
+
+
 @pytest.fixture
-def stores(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+def stores(settings: Settings, loaded_embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     """Stores that the Dagster resource of this process uses too."""
     made = Stores(settings)
+    made.embedder = loaded_embedder
     for module in ("pipelines.resources", "pipelines.sensors.failures"):
         monkeypatch.setattr(f"{module}.process_stores", lambda: made)
     yield made

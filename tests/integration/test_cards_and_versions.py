@@ -231,6 +231,7 @@ def test_an_older_version_is_restored_whole_and_the_newer_answers_until_then(
     assert key.read_bytes() == FERRY
 
 
+@pytest.mark.slow
 def test_tables_come_back_with_their_version(client: TestClient, run_job: RunJob) -> None:
     (first,) = put(client, ("beds.csv", b"ward,beds\nA,10\nB,12\n"))
     run_job("ingest", scope="pending")
@@ -243,6 +244,7 @@ def test_tables_come_back_with_their_version(client: TestClient, run_job: RunJob
     assert client.post("/sql", json=total).json()["rows"] == [[22]]
 
 
+@pytest.mark.slow
 def test_after_a_failed_update_the_version_before_is_restored_over_it(
     client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +273,7 @@ def test_whoever_may_only_see_a_document_may_not_restore(
     assert client.post(url, headers=key_of("bob")).status_code == 403
 
 
+@pytest.mark.slow
 def test_ingesting_again_never_changes_who_may_see(client: TestClient, stores: Stores, run_job: RunJob) -> None:
     (item,) = put(client, ("ferry.txt", FERRY), acl=["user:local"])
     run_job("ingest", scope="pending")

@@ -161,6 +161,15 @@ def test_only_the_new_version_answers_and_the_old_text_is_gone(
     assert [(v["number"], v["active"]) for v in versions] == [(2, True), (1, False)]
 
 
+def test_a_file_that_opens_and_gives_no_chunk_is_a_failure_that_names_it(client: TestClient, run_job: RunJob) -> None:
+    item = put(client, "blank.txt", b" \n\t \n" * 40)
+    run_job("ingest", scope="pending")
+    record = shown(client, item["document_id"])
+    assert (record["status"], record["error"]["code"]) == ("failed", "no_content")
+    assert "blank.txt" in record["error"]["message"]
+    assert record["error"]["fix"]
+
+
 def test_a_file_of_five_chunks_has_five(client: TestClient, stores: Stores, run_job: RunJob) -> None:
     paragraph = " ".join(f"Sentence number {n} of this long passage says something of its own." for n in range(36))
     item = put(client, "long.txt", "\n\n".join(f"Part {n}. {paragraph}" for n in range(5)).encode())
@@ -222,12 +231,11 @@ def test_what_a_store_lost_before_the_end_is_a_failure_and_a_retry_heals_it(
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (parsed_module, "_save"),
-        (chunks_module, "embedding_text"),
-        (index_module, "access_of_version"),
-        (graph_module, "load_extraction"),
+        pytest.param(parsed_module, "_save", id="parsing", marks=pytest.mark.slow),
+        pytest.param(chunks_module, "embedding_text", id="embedding"),
+        pytest.param(index_module, "access_of_version", id="indexing", marks=pytest.mark.slow),
+        pytest.param(graph_module, "load_extraction", id="graph", marks=pytest.mark.slow),
     ],
-    ids=["parsing", "embedding", "indexing", "graph"],
 )
 def test_a_delete_in_the_middle_leaves_nothing(
     client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
@@ -271,6 +279,7 @@ def _killed_once(path: Path, *more: Any) -> ParsedDocument:
     return parsed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["retry", "delete"])
 def test_after_a_parser_was_killed_in_mid_file_retry_and_delete_both_work(
     client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, then: str
@@ -293,6 +302,7 @@ def test_after_a_parser_was_killed_in_mid_file_retry_and_delete_both_work(
         nothing_left(stores)
 
 
+@pytest.mark.slow
 def test_when_half_the_corpus_goes_the_rest_finds_itself_as_before(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:

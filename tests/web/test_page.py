@@ -153,6 +153,49 @@ def test_an_upload_by_the_chooser_is_followed_until_it_is_indexed_and_can_be_del
     expect(row).to_have_count(0)
 
 
+def test_a_documents_history_leads_back_and_answers_over_a_replaced_version_are_stale(
+    open_page: Callable[..., Page], site: Site
+) -> None:
+    path = site.folder / "ferry_times.txt"
+    (site.folder / "ferry_times.txt.meta.json").write_text('{"effective_date": "2026-01-31", "supersedes": "old.txt"}')
+    path.write_text("The ferry to Skarholm leaves at 06:40 from the north pier.\n")
+    site.client.upload(path, {})
+    page = open_page("/#/documents")
+    row = row_of(page, path.name)
+    expect(row).to_contain_text("Indexed", timeout=PATIENCE_MS)
+    page.get_by_role("navigation").get_by_role("link", name="Ask").click()
+    answer = ask(page, "When does the ferry to Skarholm leave?")
+    expect(answer).to_contain_text("06:40")
+    answer.locator("button.mark").first.click()
+    expect(page.locator("#panel .facts")).to_contain_text("2026-01-31")
+    expect(page.locator("#panel .facts")).to_contain_text("old.txt")
+    page.keyboard.press("Escape")
+    conversation = page.url
+    path.write_text("The ferry to Skarholm leaves at 07:15 from the south pier.\n")
+    site.client.upload(path, {})
+    page.get_by_role("navigation").get_by_role("link", name="Documents").click()
+    expect(row).to_contain_text("version 2", timeout=PATIENCE_MS)
+    expect(row).to_contain_text("Indexed", timeout=PATIENCE_MS)
+    row.get_by_role("button", name="Details").click()
+    panel = page.locator("#panel")
+    expect(panel.get_by_role("region", name="Answers")).to_contain_text("stale")
+    panel.get_by_role("button", name="Restore version 1").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    versions = panel.get_by_role("region", name="Versions").locator("li")
+    expect(versions.first).to_contain_text("Version 3")
+    expect(versions.first).to_contain_text("Answers", timeout=PATIENCE_MS)
+    expect(panel.get_by_role("region", name="Answers")).not_to_contain_text("stale")
+    panel.get_by_role("button", name="Restore version 2").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(versions.first).to_contain_text("Version 4")
+    expect(versions.first).to_contain_text("Answers", timeout=PATIENCE_MS)
+    page.goto(conversation)
+    page.reload()
+    stale = page.locator("article.answer").last
+    expect(stale.locator(".badges")).to_contain_text("Stale")
+    expect(stale.locator(".sources")).to_contain_text("stale")
+
+
 def test_files_that_cannot_be_read_say_why_and_what_to_do(
     open_page: Callable[..., Page], site: Site, watch: Watch
 ) -> None:
