@@ -60,9 +60,7 @@ class WarmRunLauncher(CeleryRunLauncher):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         del self._missed[run.run_id]
         if found.status is WorkerStatus.SUCCESS:  # Postgres was away when the run wanted to say how it ended
-            return CheckRunHealthResult(
-                WorkerStatus.FAILED, "The run's worker ended without telling how the run ended."
-            )
+            return CheckRunHealthResult(WorkerStatus.FAILED, "The run's worker ended without telling how.")
         return CheckRunHealthResult(WorkerStatus.NOT_FOUND, "The run's worker has died.")
 
     def _is_at_work(self, task_id: str) -> bool:
