@@ -169,7 +169,7 @@ def sources_fingerprint(connection: Connection) -> str:
     wanted = _wanted(connection)
     versions = {version for pairs in wanted.values() for _, version in pairs}
     # An erasure withdraws marts; the same bytes that are uploaded again must bring them back.
-    since = connection.execute(
+    since: int | None = connection.execute(
         select(func.max(active_intervals.c.interval_id)).where(
             active_intervals.c.version_id.in_(versions), active_intervals.c.active_to.is_(None)
         )
