@@ -11,7 +11,7 @@ from foundation.publication import show_tables
 from foundation.registry import claims
 from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
-from foundation.registry.stages import forget_stage
+from foundation.registry.stages import complete_among, forget_stage
 from foundation.registry.table_names import answering_documents
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
@@ -52,13 +52,15 @@ def _read_back(
     stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], required: Sequence[Stage]
 ) -> list[ClaimedVersion]:
     """Those that are complete and that every store gives back; the others fail, and their stage is done again."""
+    if not versions:
+        return []
     with transaction(stores.engine) as connection:
-        done = {v: claims.counts_if_complete(connection, run_id, v, required) for v in versions}
+        found = complete_among(connection, run_id, versions, required)
+    complete = [version for version in versions if (version.document_id, version.version_id) in found]
+    unread = not_read_back(stores, {v: found[v.document_id, v.version_id] for v in complete})
     whole = []
-    for version, counts in done.items():
-        if counts is None:
-            continue
-        lost = not_read_back(stores, version, counts) or _too_much_inside(stores, version)
+    for version in complete:
+        lost = unread.get(version) or _too_much_inside(stores, version)
         if lost is None:
             whole.append(version)
             continue

@@ -6,26 +6,46 @@ the bytes were known.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import RowMapping
+
 from foundation.errors import StageFailed
-from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of
+from foundation.registry.quality import held_of
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 
+Recorded = Mapping[Stage, Mapping[str, Any]]
+"""What each stage recorded of a version."""
+
 
 def not_read_back(
-    stores: Stores, version: ClaimedVersion, counts: dict[Stage, dict[str, Any]]
-) -> tuple[Stage, StageFailed] | None:
-    """The stage whose work cannot be read back, and what the version fails with; None when everything is there.
-
-    `counts`: what each stage recorded.
-    """
-    name, version_id = version.file_name, version.version_id
+    stores: Stores, versions: Mapping[ClaimedVersion, Recorded]
+) -> dict[ClaimedVersion, tuple[Stage, StageFailed]]:
+    """The versions of which something cannot be read back: the stage whose work it is, and what they fail with."""
+    if not versions:
+        return {}
     with transaction(stores.engine) as connection:
-        chunks, tables = len(chunks_of(connection, version_id)), datasets_of(connection, version_id)
+        held = held_of(connection, [version.version_id for version in versions])
+        tables = {
+            version: datasets_of(connection, version.version_id)
+            for version, counts in versions.items()
+            if counts[Stage.STRUCTURED_TABLES].get("tables", 0)
+        }
+    lost = {
+        version: _lost(stores, version, counts, held[version.version_id], tables.get(version, []))
+        for version, counts in versions.items()
+    }
+    return {version: what for version, what in lost.items() if what is not None}
+
+
+def _lost(
+    stores: Stores, version: ClaimedVersion, counts: Recorded, held: tuple[int, int], tables: Sequence[RowMapping]
+) -> tuple[Stage, StageFailed] | None:
+    name, version_id, (chunks, mentions) = version.file_name, version.version_id, held
     wanted, found = counts[Stage.CHUNKS]["chunks"], stores.search.count(version_id)
     if chunks != wanted:
         return Stage.CHUNKS, StageFailed(f"{name}: {chunks} of {wanted} chunks are in the registry.")
@@ -40,8 +60,7 @@ def not_read_back(
             message = f"{name}: {copied} of {row['row_count']} rows of {row['label']} can be read back from Postgres."
             return Stage.POSTGRES_COPIES, StageFailed(message)
     evidence = counts[Stage.GRAPH_EDGES].get("mentions", 0)
-    held = stores.graph.counts(version_id)["mentions"] if evidence else 0
-    if held != evidence:
-        message = f"{name}: {held} of {evidence} mentions can be read back from the graph."
+    if mentions != evidence:
+        message = f"{name}: {mentions} of {evidence} mentions can be read back from the graph."
         return Stage.GRAPH_EDGES, StageFailed(message)
     return None

@@ -308,25 +308,6 @@ def activate_if_complete(
     return document.active_version or ""
 
 
-def counts_if_complete(
-    connection: Connection, run_id: str, version: ClaimedVersion, required: Sequence[Stage]
-) -> dict[Stage, dict[str, Any]] | None:
-    """What each required stage recorded; None while one is missing, or when this run does not hold the version."""
-    rows = connection.execute(
-        select(stages.c.stage, stages.c.counts)
-        .join(document_versions, _same(stages, document_versions))
-        .where(
-            stages.c.document_id == version.document_id,
-            stages.c.version_id == version.version_id,
-            stages.c.stage.in_(required),
-            document_versions.c.run_id == run_id,
-            document_versions.c.status == Status.PROCESSING,
-        )
-    )
-    found = {Stage(row.stage): row.counts for row in rows}
-    return found if len(found) == len(required) else None
-
-
 def hold_claims(connection: Connection) -> None:
     """Until the transaction ends, no run claims a version."""
     connection.execute(select(func.pg_advisory_xact_lock(CLAIM_LOCK)))

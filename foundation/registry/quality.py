@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from sqlalchemy import Connection, RowMapping, Select, exists, func, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Select, exists, func, select
 
 from foundation.registry.tables import chunks, document_versions, edges, mentions, table_links
 
@@ -18,9 +18,25 @@ def duplicate_chunk_ids(connection: Connection, day: date) -> tuple[int, int]:
     """(chunks, distinct places) of the day's versions: the same place under two ids would be a doubled chunk."""
     place = func.concat(chunks.c.version_id, "/", chunks.c.start_char, "-", chunks.c.end_char)
     row = connection.execute(
-        select(func.count(), func.count(func.distinct(place))).where(chunks.c.version_id.in_(_versions_of(day)))
+        select(func.count(), func.count(func.distinct(place))).where(
+            chunks.c.version_id.in_(_versions_of(day)), chunks.c.replaced_at.is_(None)
+        )
     ).one()
     return row[0], row[1]
+
+
+def held_of(connection: Connection, version_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Version → (chunks, mentions) that the registry holds of it."""
+    current = _by_version(connection, chunks.c.version_id, version_ids, chunks.c.replaced_at.is_(None))
+    evidence = _by_version(connection, mentions.c.version_id, version_ids)
+    return {version_id: (current.get(version_id, 0), evidence.get(version_id, 0)) for version_id in version_ids}
+
+
+def _by_version(
+    connection: Connection, column: Column[str], version_ids: Sequence[str], *more: ColumnElement[bool]
+) -> dict[str, int]:
+    counted = select(column, func.count()).where(column.in_(version_ids), *more).group_by(column)
+    return {row[0]: row[1] for row in connection.execute(counted)}
 
 
 def unequal_links(connection: Connection, day: date) -> tuple[Sequence[RowMapping], list[str]]:

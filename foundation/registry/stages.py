@@ -149,7 +149,7 @@ def _arrays(**columns: tuple[list[Any], TypeEngine[Any]]) -> TableValuedAlias:
     return func.unnest(*arrays).table_valued(*names, name="given").render_derived()
 
 
-def _is(table: Any, keys: TableValuedAlias) -> Any:
+def _is(table: Any, keys: Any) -> Any:
     return and_(table.c.document_id == keys.c.document_id, table.c.version_id == keys.c.version_id)
 
 
@@ -161,6 +161,26 @@ def _lock(connection: Connection, keys: TableValuedAlias) -> None:
         .order_by(document_versions.c.document_id, document_versions.c.version_id)
         .with_for_update(of=document_versions, key_share=True)
     )
+
+
+def complete_among(
+    connection: Connection, run_id: str, versions: Sequence[ClaimedVersion], required: Sequence[Stage]
+) -> dict[Key, dict[Stage, dict[str, Any]]]:
+    """Of the versions that this run holds, those that have every required stage, with what each stage recorded."""
+    rows = connection.execute(
+        select(stages.c.document_id, stages.c.version_id, stages.c.stage, stages.c.counts)
+        .join(document_versions, _is(document_versions, stages))
+        .where(
+            _is(stages, _keys(versions)),
+            stages.c.stage.in_(required),
+            document_versions.c.run_id == run_id,
+            document_versions.c.status == Status.PROCESSING,
+        )
+    )
+    found: dict[Key, dict[Stage, dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row.document_id, row.version_id), {})[Stage(row.stage)] = row.counts
+    return {key: counts for key, counts in found.items() if len(counts) == len(required)}
 
 
 def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
