@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from foundation.access import visible_version
-from foundation.adapters.embedded.graph_input import add, check_version
+from foundation.adapters.embedded.graph_input import add, check_version, weigh
 from foundation.adapters.embedded.graph_merges import list_merges, pin, unpin
 from foundation.adapters.embedded.graph_reading import alike, edges_at, joined, of_asked, read_nodes
 from foundation.adapters.embedded.graph_resolution import add_keys, related, settle
@@ -171,8 +171,9 @@ class PostgresGraph:
                 reached.update(dict.fromkeys(frontier))
             # What a visible edge ends is visible: no need to ask again.
             ends = dict.fromkeys(end for edge in found.values() for end in (edge.source_id, edge.target_id))
-            named = [*(node.node_id for node in start), *ends]
-            return joined(read_nodes(connection, principal, named, known_visible=True), found.values())
+            known = {node_id for node in start for node_id in (node.node_id, *node.same_as)}
+            around = read_nodes(connection, principal, [end for end in ends if end not in known], of_edges=True)
+            return joined([*start, *around], found.values())
 
     def evidence(
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20
@@ -268,6 +269,8 @@ def _withdraw(connection: Connection, version_ids: Sequence[str]) -> tuple[int, 
     ).all()
     touched = {row.node_id for row in gone if row.node_id} | set(named)
     edge_ids = {row.edge_id for row in gone if row.edge_id}
+    if edge_ids:
+        weigh(connection, edge_ids)
     for row in connection.execute(select(edges.c.source_id, edges.c.target_id).where(among(edges.c.edge_id, edge_ids))):
         touched |= {row.source_id, row.target_id}
     return len(gone), sorted(touched)

@@ -59,6 +59,24 @@ def add(connection: Connection, graphs: Sequence[VersionGraph]) -> None:
             for m in graph.mentions
         ),
     )
+    weigh(connection, ties)
+
+
+def weigh(connection: Connection, edge_ids: Iterable[str]) -> None:
+    """Count the mentions of these edges anew; rows are locked in order, so that two writers wait in one direction."""
+    connection.execute(
+        text("""
+            with held as (
+                select edge_id from askline.edges where edge_id = any(:edges) order by edge_id for update
+            ), counted as (
+                select held.edge_id, (select count(*) from askline.mentions m where m.edge_id = held.edge_id) as weight
+                from held
+            )
+            update askline.edges e set weight = counted.weight
+            from counted where counted.edge_id = e.edge_id and counted.weight <> e.weight
+        """),
+        {"edges": sorted(edge_ids)},
+    )
 
 
 _COLUMNS = {

@@ -7,31 +7,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, func, literal, select, union
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import Connection, String, exists, func, literal, select, true, union
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from foundation.access import visible_version
 from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
 from foundation.registry.tables import edges, mentions, node_aliases, nodes
 from foundation.types import Edge, Mention, Node, Principal
 
-MAX_ALIASES = 60
+_LEAST_SHARE = 25
+"""Edges that each node of a hop may give, however many nodes there are."""
 
 
 def read_nodes(
-    connection: Connection, principal: Principal, node_ids: Sequence[str], known_visible: bool = False
+    connection: Connection, principal: Principal, node_ids: Sequence[str], *, of_edges: bool = False
 ) -> list[Node]:
     """The visible ones of these, in this order, with the aliases that the principal may see.
 
-    A node comes with all that is the same and visible. An id that is not visible finds nothing.
+    A node comes with all that is the same and visible. An id that is not visible finds nothing. `of_edges`: these are
+    ends of visible edges, and so visible; they come by their name alone.
     """
     cluster_of = clusters_of(connection, node_ids)
     statement = select(nodes).where(among(nodes.c.node_id, node_ids))
-    rows = list(connection.execute(statement if known_visible else statement.where(visible_node(principal))))
+    rows = list(connection.execute(statement if of_edges else statement.where(visible_node(principal))))
     if others := sorted(set(cluster_of) - set(node_ids)):
         rows += connection.execute(select(nodes).where(among(nodes.c.node_id, others), visible_node(principal)))
     visible = {row.node_id for row in rows}
-    aliases = _aliases(connection, principal, [row.node_id for row in rows])
+    aliases = {} if of_edges else _aliases(connection, principal, [row.node_id for row in rows])
     members: dict[str, list[Node]] = defaultdict(list)
     for row in rows:
         node = Node(row.node_id, row.type, row.name, row.external_id, tuple(aliases.get(row.node_id, ())))
@@ -81,25 +83,38 @@ def edges_at(
     types: Sequence[str] | None,
     limit: int,
 ) -> list[Edge]:
-    """Visible edges at these nodes, those with most visible mentions first."""
-    of_type = literal(True) if types is None else among(edges.c.type, types)
-    near = union(
-        select(edges).where(among(edges.c.source_id, node_ids), of_type),
-        select(edges).where(among(edges.c.target_id, node_ids), of_type),
-    ).subquery()
-    c = near.c
-    # Read edge by edge through the index (`offset` holds the planner to it, which would read every mention there is),
-    # then checked by version.
-    held = select(mentions.c.version_id).where(mentions.c.edge_id == c.edge_id).offset(0).lateral()
-    statement = (
-        select(c.edge_id, c.source_id, c.target_id, c.type)
-        .join(held, literal(True))
-        .where(visible_version(held.c.version_id, principal), ~among(c.edge_id, but))
-        .group_by(c.edge_id, c.source_id, c.target_id, c.type)
-        .order_by(func.count().desc(), c.edge_id)
-        .limit(limit)
+    """Visible edges at these nodes, those with most evidence first.
+
+    Each node gives its best, twice its share of `limit` at least, so that what is read stays bounded at hubs too.
+    """
+    share = min(limit, max(_LEAST_SHARE, 2 * limit // len(node_ids)))
+    start = func.unnest(literal(list(node_ids), ARRAY(String))).table_valued("node_id", name="start").render_derived()
+    # `offset` holds the planner to the index, edge by edge, where it would read every mention there is.
+    held = (
+        select(mentions.c.mention_id)
+        .where(mentions.c.edge_id == edges.c.edge_id, visible_version(mentions.c.version_id, principal))
+        .correlate(edges)
+        .offset(0)
     )
-    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement)]
+    found = []
+    for end in (edges.c.source_id, edges.c.target_id):
+        # In the order of the end's index, read until `share` edges have a visible mention.
+        best = (
+            select(edges)
+            .where(
+                end == start.c.node_id,
+                true() if types is None else among(edges.c.type, types),
+                ~among(edges.c.edge_id, but) if but else true(),
+                exists(held),
+            )
+            .order_by(edges.c.weight.desc(), edges.c.edge_id)
+            .limit(share)
+            .lateral()
+        )
+        found.append(select(best).select_from(start).join(best, true()))
+    c = union(*found).subquery().c
+    statement = select(c.edge_id, c.source_id, c.target_id, c.type).order_by(c.weight.desc(), c.edge_id).limit(limit)
+    return [Edge(*row) for row in connection.execute(statement)]
 
 
 def alike(connection: Connection, node_ids: Iterable[str], edge_ids: Iterable[str]) -> tuple[Mapping[str, str], ...]:

@@ -148,9 +148,11 @@ edges = Table(
     Column("source_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), nullable=False),
     Column("target_id", Text, ForeignKey(nodes.c.node_id, ondelete="CASCADE"), nullable=False),
     Column("type", Text, nullable=False),
+    Column("weight", Integer, nullable=False, server_default="0", comment="its mentions, whoever may see them"),
     UniqueConstraint("source_id", "type", "target_id"),
-    Index("ix_edges_source_id", "source_id"),
-    Index("ix_edges_target_id", "target_id"),
+    # The best proven edges of a hub are read without reading all of them.
+    Index("ix_edges_source_id", "source_id", text("weight desc"), "edge_id"),
+    Index("ix_edges_target_id", "target_id", text("weight desc"), "edge_id"),
 )
 
 
