@@ -101,7 +101,7 @@ class RunningStack:
 
     def cpu_seconds(self) -> float:
         """CPU that all programs have used so far; what has ended counts in the process that waited for it."""
-        return sum(_cpu_seconds(process) for tree in self.programs().values() for process in tree)
+        return sum(cpu_seconds(process) for tree in self.programs().values() for process in tree)
 
     def wait_until_idle(self, timeout_s: float = 120) -> None:
         """Until Dagster has no run that waits or works, twice in a row."""
@@ -205,7 +205,7 @@ def _tree(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
+def cpu_seconds(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()
     except psutil.NoSuchProcess:

@@ -1,15 +1,20 @@
-"""A version's tables in the catalog, and which names a document gives them: its own file's, whoever holds the bytes."""
+"""A version's tables: kept, copied to Postgres, and named by each document after its own file."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
+from foundation.errors import StageFailed
 from foundation.ids import dataset_id
-from foundation.registry.datasets import datasets_of
+from foundation.registry.database import transaction
+from foundation.registry.datasets import column_from_json, datasets_of, remove_datasets, save_dataset
 from foundation.registry.table_names import names_of_document, names_taken, save_names
-from foundation.types import ParsedTable, TableInfo
+from foundation.stores import Stores
+from foundation.types import ParsedTable, ParsedWorkbook, TableInfo
 from pipelines.parsing.table_names import table_name
 
 
@@ -29,6 +34,46 @@ def dataset_of(version_id: str, table: ParsedTable) -> TableInfo:
         sheet=table.sheet,
         rejects=table.rejects,
     )
+
+
+def save_tables(stores: Stores, version_id: str, parsed: ParsedWorkbook) -> dict[str, Any]:
+    """Keep what was parsed of these bytes: Parquet, profiles, catalog. Returns the stage's counts."""
+    workbook = stores.artefacts.save_workbook(version_id, parsed)
+    _remove_others(stores, version_id, {table.ordinal for table in workbook.tables})
+    with transaction(stores.engine) as connection:
+        for table in workbook.tables:
+            save_dataset(connection, dataset_of(version_id, table))
+    return {
+        "tables": len(workbook.tables),
+        "rows": sum(t.row_count for t in workbook.tables),
+        "table_warnings": len(workbook.warnings),
+    }
+
+
+def copy_tables(stores: Stores, version_id: str, file_name: str) -> dict[str, Any]:
+    """A Postgres copy of each table of these bytes, with the types read back. Returns the stage's counts."""
+    with transaction(stores.engine) as connection:
+        found = datasets_of(connection, version_id)
+    copied = 0
+    for row in found:
+        columns = tuple(column_from_json(column) for column in row["columns"])
+        path = Path(stores.derived_path(row["parquet_key"]))
+        copied += stores.relational.copy_parquet(row["postgres_table"], columns, path)
+        types = stores.relational.column_types(row["postgres_table"])
+        wrong = [c.name for c in columns if types.get(c.name) != c.type]
+        if wrong:
+            raise StageFailed(f"{file_name}: columns {', '.join(wrong)} have another type in Postgres.")
+    return {"copies": len(found), "copied_rows": copied}
+
+
+def _remove_others(stores: Stores, version_id: str, ordinals: set[int]) -> None:
+    """Tables that an earlier parser found in these bytes and this one does not."""
+    with transaction(stores.engine) as connection:
+        gone = [row for row in datasets_of(connection, version_id) if row["ordinal"] not in ordinals]
+        remove_datasets(connection, [row["dataset_id"] for row in gone])
+    for row in gone:
+        stores.relational.drop_table(row["postgres_table"])
+        stores.derived.purge(row["parquet_key"])
 
 
 def name_tables(connection: Connection, document_id: str, file_name: str, version_id: str) -> None:

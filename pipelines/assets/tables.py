@@ -10,15 +10,15 @@ import dagster as dg
 
 from foundation.errors import StageFailed
 from foundation.registry.database import transaction
-from foundation.registry.datasets import column_from_json, datasets_of, link, remove_datasets, save_dataset
+from foundation.registry.datasets import column_from_json, datasets_of, link
 from foundation.stores import Stores
-from foundation.types import ClaimedVersion, ParsedWorkbook, Stage
+from foundation.types import ClaimedVersion, Stage
 from pipelines.activation import show_again
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.raw_files import raw_files
 from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import is_table
-from pipelines.datasets import dataset_of
+from pipelines.datasets import save_tables
 from pipelines.parse import parse_files
 from pipelines.parsing.column_profile import profile_line
 from pipelines.parsing.dispatch import parse_tables
@@ -49,32 +49,9 @@ def _parse_tables(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterato
             stores,
             [version for version in versions if is_table(version)],
             parse_tables,
-            lambda version, workbook: _save(stores, version, workbook),
+            lambda version, workbook: save_tables(stores, version.version_id, workbook),
             lambda version: (Path(folder) / version.version_id,),
         )
-
-
-def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedWorkbook) -> Counts:
-    workbook = stores.artefacts.save_workbook(version.version_id, parsed)
-    _remove_others(stores, version.version_id, {table.ordinal for table in workbook.tables})
-    with transaction(stores.engine) as connection:
-        for table in workbook.tables:
-            save_dataset(connection, dataset_of(version.version_id, table))
-    return {
-        "tables": len(workbook.tables),
-        "rows": sum(t.row_count for t in workbook.tables),
-        "table_warnings": len(workbook.warnings),
-    }
-
-
-def _remove_others(stores: Stores, version_id: str, ordinals: set[int]) -> None:
-    """Tables that an earlier parser found in these bytes and this one does not."""
-    with transaction(stores.engine) as connection:
-        gone = [row for row in datasets_of(connection, version_id) if row["ordinal"] not in ordinals]
-        remove_datasets(connection, [row["dataset_id"] for row in gone])
-    for row in gone:
-        stores.relational.drop_table(row["postgres_table"])
-        stores.derived.purge(row["parquet_key"])
 
 
 def _schema(stores: Stores, outcomes: Iterable[Outcome]) -> Iterator[tuple[str, str, str]]:

@@ -57,17 +57,23 @@ class ColumnEvidence:
         if not alive or not len(values):
             return
         values = pc.utf8_trim_whitespace(values)
-        for part in (values[:_FIRST_LOOK], values[_FIRST_LOOK:]):
-            if len(part):
-                self._observe_part(part, alive)
+        self._observe_part(values[:_FIRST_LOOK], alive)
+        alive = [kind for kind in alive if kind.alive]
+        if alive and len(values) > _FIRST_LOOK:
+            # What a kind makes of a value does not depend on how often it comes.
+            self._observe_part(pc.unique(values[_FIRST_LOOK:]), alive)
 
     def _observe_part(self, values: pa.Array, kinds: list[Kind]) -> None:
         integers = any(n.alive for n in self.numbers.values()) and all_match(values, INTEGER)
         for kind in kinds:
             if not kind.alive or (kind is self._moments and self._days.alive):
                 continue  # a day is a moment too, so there is nothing to look at
-            if integers and isinstance(kind, Numbers):
+            if not isinstance(kind, Numbers):
+                kind.observe(values)
+            elif integers:
                 kind.observe_integers(values)
+            elif kind.style is NumberStyle.GROUPED and self.numbers[NumberStyle.PLAIN].reads_alone(values):
+                kind.observe_ungrouped(values, self.numbers[NumberStyle.PLAIN])
             else:
                 kind.observe(values)
 

@@ -98,20 +98,30 @@ class IsoTimestamps:
     _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
     _TIME = r"[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
 
+    _ODD = r"[,a-z]| U|\.[0-9]{7}"
+    """What Arrow does not read as it stands: a comma, a small letter, UTC; more digits than microseconds have."""
+
     def __init__(self, with_offset: bool) -> None:
         self.alive = True
+        self._odd = False
         self._zone = pa.timestamp("us", "UTC" if with_offset else None)
         offset = r"([Zz]| UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
         self._pattern = self._DAY + self._TIME + offset if with_offset else f"{self._DAY}({self._TIME})?$"
 
     def observe(self, values: pa.Array) -> None:
-        self.alive = all_match(values, self._pattern) and _converts(self, values)
+        self.alive = all_match(values, self._pattern)
+        if self.alive:
+            self._odd = self._odd or any_match(values, self._ODD)
+            self.alive = _converts(self, values)
 
     def type(self) -> Found:
         return Found("timestamp", pa.timestamp("us"))
 
     def convert(self, values: pa.Array) -> pa.Array:
-        values = pc.ascii_upper(pc.utf8_trim_whitespace(values))
+        values = pc.utf8_trim_whitespace(values)
+        if not self._odd:
+            return pc.cast(pc.cast(values, self._zone), pa.timestamp("us"))
+        values = pc.ascii_upper(values)
         values = pc.replace_substring(pc.replace_substring(values, " UTC", "Z"), ",", ".")
         values = pc.replace_substring_regex(values, r"(\.[0-9]{6})[0-9]+", r"\1")
         return pc.cast(pc.cast(values, self._zone), pa.timestamp("us"))
@@ -173,11 +183,26 @@ class Numbers:
         self._gather_proof(values)
         self._measure(self._pointed(values))
 
+    def reads_alone(self, values: pa.Array) -> bool:
+        """Whether this plain style has read these values, and no comma and no exponent is in them."""
+        return self.alive and not self._exponent and not pc.any(pc.match_substring(values, ",")).as_py()
+
+    def observe_ungrouped(self, values: pa.Array, plain: Numbers) -> None:
+        """What `observe` of the grouped style does, for values that `plain` reads alone: far cheaper to tell."""
+        self.alive = not any_match(values, r"^-?[0-9]{4}")
+        self._has_ungrouped = self._has_ungrouped or any_match(values, _UNGROUPED)
+        self.has_marks = self.has_marks or plain.has_point
+        self._digits, self._scale = max(self._digits, plain._digits), max(self._scale, plain._scale)
+
+    @property
+    def has_point(self) -> bool:
+        return self._scale > 0
+
     def observe_integers(self, values: pa.Array) -> None:
         """What `observe` does, for values that match INTEGER: every style reads those, but groups want their commas."""
         if self.style is NumberStyle.GROUPED:
             self.observe(values)
-        else:
+        elif pc.max(pc.binary_length(values)).as_py() > self._digits:
             self._measure(values)
 
     def _gather_proof(self, values: pa.Array) -> None:

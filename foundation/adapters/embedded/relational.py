@@ -196,12 +196,10 @@ class PostgresRelational:
             with self._owner() as connection:
                 connection.execute("select pg_advisory_xact_lock(hashtext('copy ' || %s))", (physical,))
                 connection.execute(sql.SQL("create table {} ({})").format(loading, definitions))
-                with (
-                    connection.cursor() as cursor,
-                    cursor.copy(sql.SQL(statement).format(loading)) as copy,
-                ):
-                    send(copy)
-                (count,) = _one(connection, sql.SQL("select count(*) from {}").format(loading))
+                with connection.cursor() as cursor:
+                    with cursor.copy(sql.SQL(statement).format(loading)) as copy:
+                        send(copy)
+                    count = cursor.rowcount  # what the server says that it has taken
                 connection.execute(sql.SQL("analyze {}").format(loading))
                 views = self._views_over(connection, physical)
                 connection.execute(sql.SQL("drop table if exists {} cascade").format(table))
