@@ -1,3 +1,4 @@
+import os
 import time
 from pathlib import Path
 
@@ -5,6 +6,7 @@ import pytest
 
 from foundation.adapters.embedded.objects import LocalObjects
 from foundation.contracts.objects import ObjectsContract
+from foundation.held_files import held_file
 
 
 class TestLocalObjects(ObjectsContract):
@@ -36,3 +38,16 @@ class TestLocalObjects(ObjectsContract):
         (store.root / "link").symlink_to("/etc/hostname")
         time.sleep(1.1)
         assert list(store.current()) == []
+
+    def test_what_a_killed_writer_left_goes_with_the_next_write(self, store: LocalObjects) -> None:
+        kept = store.put("k", b"one")
+        half = store.root / ".incoming" / "new_half"
+        half.write_bytes(b"its note was not written any more")
+        unnoted = store.root / ".versions" / "a" / "obj_half"
+        unnoted.parent.mkdir()
+        os.link(half, unnoted)
+        with held_file(store.root / ".incoming") as (_, in_work):
+            store.put("other", b"two")
+            assert in_work.exists()
+        assert not half.exists() and not unnoted.exists()
+        assert store.read("k", kept.version_id) == b"one"

@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,12 +27,14 @@ from typing import Any, BinaryIO
 from filelock import FileLock
 
 from foundation.errors import InvalidInput, NotFound
+from foundation.held_files import abandoned, held_file
 from foundation.ids import new_id
 from foundation.types import ObjectVersion
 
 _HIDDEN = (".versions", ".incoming")
 _SETTLE_SECONDS = 1.0  # a copied file counts once it has not changed for so long
 _BLOCK = 1 << 20
+_FOR_PEOPLE = 0o666  # before the umask
 
 
 class LocalObjects:
@@ -47,8 +48,8 @@ class LocalObjects:
 
     def put(self, key: str, data: BinaryIO | bytes) -> ObjectVersion:
         target = self._visible(key)
-        temporary, sha256, size = self._receive(data)
-        try:
+        self._sweep()
+        with self._received(data) as (temporary, sha256, size):
             if not self.versioned:
                 _place(temporary, target)
                 return ObjectVersion(key, sha256, sha256, size, datetime.now(UTC))
@@ -58,8 +59,6 @@ class LocalObjects:
                     latest = self._store_version(key, temporary, sha256, size)
                 self._show(latest, target)
             return latest
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def open(self, key: str, version_id: str | None = None) -> BinaryIO:
         return self._path(key, version_id).open("rb")
@@ -108,9 +107,8 @@ class LocalObjects:
     def purge(self, key: str, version_id: str | None = None) -> int:
         folder = self._version_folder(key)
         if version_id is not None:
-            removed = _remove(folder / f"{version_id}.json")
-            _remove(folder / version_id)
-            return removed
+            _remove(folder / version_id)  # first: bytes without a note would be found by nobody
+            return _remove(folder / f"{version_id}.json")
         if not self.versioned:
             removed = _remove(self._visible(key))
         else:
@@ -131,23 +129,32 @@ class LocalObjects:
         base = self.root / prefix
         return base if prefix.endswith("/") or not prefix else base.parent
 
-    def _receive(self, data: BinaryIO | bytes) -> tuple[Path, str, int]:
-        """Write to a temporary file on the same file system; returns (path, sha256, size)."""
+    @contextlib.contextmanager
+    def _received(self, data: BinaryIO | bytes) -> Iterator[tuple[Path, str, int]]:
+        """The bytes in a temporary file on the same file system: (path, sha256, size)."""
         digest, size = hashlib.sha256(), 0
-        handle, name = tempfile.mkstemp(dir=self._incoming)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                blocks = [data] if isinstance(data, bytes) else iter(lambda: data.read(_BLOCK), b"")
-                for block in blocks:
-                    digest.update(block)
-                    size += len(block)
-                    file.write(block)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return Path(name), digest.hexdigest(), size
+        with held_file(self._incoming) as (file, path):
+            blocks = [data] if isinstance(data, bytes) else iter(lambda: data.read(_BLOCK), b"")
+            for block in blocks:
+                digest.update(block)
+                size += len(block)
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+            yield path, digest.hexdigest(), size
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed left half written: their temporary files, and bytes without a note."""
+        for path in abandoned(self._incoming):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_nlink > 1:
+                    self._remove_unnoted(path.stat().st_ino)
+                path.unlink()
+
+    def _remove_unnoted(self, inode: int) -> None:
+        for blob in (self.root / ".versions").glob("*/obj_*"):
+            if blob.stat().st_ino == inode and not blob.with_name(f"{blob.name}.json").exists():
+                blob.unlink()
 
     def _store_version(self, key: str, source: Path, sha256: str, size: int) -> ObjectVersion:
         folder = self._version_folder(key)
@@ -162,9 +169,9 @@ class LocalObjects:
 
     def _show(self, version: ObjectVersion, target: Path) -> None:
         """Put a copy where people see it; a copy, since what they may edit must not be the version itself."""
-        copy = self._incoming / new_id("copy")
-        shutil.copyfile(self._path(version.key, version.version_id), copy)
-        _place(copy, target)
+        with held_file(self._incoming, _FOR_PEOPLE) as (_, copy):
+            shutil.copyfile(self._path(version.key, version.version_id), copy)
+            _place(copy, target)
         self._remember(version, target)
 
     def _remember(self, version: ObjectVersion, path: Path) -> None:
@@ -175,9 +182,9 @@ class LocalObjects:
 
     def _write(self, path: Path, value: object) -> None:
         """Write JSON that appears whole: a reader, or a crash, never sees a part of it."""
-        temporary = self._incoming / new_id("json")
-        temporary.write_text(json.dumps(value))
-        temporary.replace(path)
+        with held_file(self._incoming, _FOR_PEOPLE) as (_, temporary):
+            temporary.write_text(json.dumps(value))
+            temporary.replace(path)
 
     def _writing(self, key: str) -> FileLock:
         """The lock of a key's writers: the visible file is the newest version, whoever wrote last."""
@@ -195,20 +202,15 @@ class LocalObjects:
                 return self._meta(key, seen[0])
         if time.time() - max(stat.st_mtime, stat.st_ctime) < _SETTLE_SECONDS:
             return None
-        with path.open("rb") as file:
-            temporary, sha256, size = self._receive(file)
-        try:
-            with self._writing(key):
-                now = path.stat()
-                if (now.st_mtime_ns, now.st_ino) != (stat.st_mtime_ns, stat.st_ino):
-                    return None  # written or replaced while it was read: the next scan takes it
-                latest = self._latest(key)
-                if latest is None or latest.sha256 != sha256:
-                    latest = self._store_version(key, temporary, sha256, size)
-                self._remember(latest, path)
+        with path.open("rb") as file, self._received(file) as (temporary, sha256, size), self._writing(key):
+            now = path.stat()
+            if (now.st_mtime_ns, now.st_ino) != (stat.st_mtime_ns, stat.st_ino):
+                return None  # written or replaced while it was read: the next scan takes it
+            latest = self._latest(key)
+            if latest is None or latest.sha256 != sha256:
+                latest = self._store_version(key, temporary, sha256, size)
+            self._remember(latest, path)
             return latest
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def _latest(self, key: str) -> ObjectVersion | None:
         found = self.versions(key)
