@@ -47,7 +47,8 @@ class MemberWriter:
 
     def refuse(self, path: str, why: str) -> None:
         """A member that is not taken, with the reason."""
-        self.warnings.add("member_not_read", f"{self._file_name}: {clean(path)[:200]!r} {why}; it was not read.")
+        warnings = self.warnings
+        warnings.add("member_not_read", f"{self._file_name}: {clean(path)[:200]!r} {why}; it was not read.")
 
     def add(self, path: str, blocks: Iterable[bytes]) -> ParsedMember | None:
         """Write a member; None for what is not taken: names that lead outside, and the litter of file managers."""

@@ -1,6 +1,6 @@
 """OpenDocument texts and presentations: headings, paragraphs, lists, tables, notes, text boxes, headers and footers.
 
-The tree is walked as lxml gives it: the library for it, odfdo, hands out the same elements (docs/adr).
+The tree is walked as lxml gives it: the library for it, odfdo, hands out the same elements.
 """
 
 from __future__ import annotations

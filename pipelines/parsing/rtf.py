@@ -1,7 +1,7 @@
 """RTF: control words into paragraphs, headings, lists, tables, notes, headers and footers.
 
 Our own reader: striprtf, the library for it, keeps hidden and deleted text, drops notes and text boxes, and gives
-table cells that cannot be told from text (docs/adr). Nothing recurses, so nesting costs memory only.
+table cells that cannot be told from text. Nothing recurses, so nesting costs memory only.
 """
 
 from __future__ import annotations

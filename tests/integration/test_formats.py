@@ -95,10 +95,10 @@ def packed() -> bytes:
     ("name", "data"),
     [
         ("list.docx", word(with_table)),
-        ("list.pptx", slides()),
-        ("list.html", page()),
-        ("list.eml", mail()),
-        ("lists.zip", packed()),
+        pytest.param("list.pptx", slides(), marks=pytest.mark.slow),
+        pytest.param("list.html", page(), marks=pytest.mark.slow),
+        pytest.param("list.eml", mail(), marks=pytest.mark.slow),
+        pytest.param("lists.zip", packed(), marks=pytest.mark.slow),
     ],
 )
 def test_a_fact_only_in_a_table_cell_is_answered(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from email.message import EmailMessage
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from foundation.access import local_principal
@@ -157,6 +158,7 @@ def test_deleting_the_archive_deletes_what_was_in_it(stores: Stores, land: Land,
     assert "deep" not in str(kept)
 
 
+@pytest.mark.slow
 def test_equal_archives_have_members_of_their_own(stores: Stores, land: Land, run_job: RunJob) -> None:
     data = zipped(("ferry.txt", FERRY))
     first, second = land("a.zip", data), land("b.zip", data)
@@ -167,6 +169,7 @@ def test_equal_archives_have_members_of_their_own(stores: Stores, land: Land, ru
     assert {record(stores, d)["status"] for d in (one["ferry.txt"], other["ferry.txt"])} == {"indexed"}
 
 
+@pytest.mark.slow
 def test_archives_are_unpacked_only_so_deep(stores: Stores, land: Land, run_job: RunJob) -> None:
     data = zipped(("x.txt", FERRY))
     for level in range(5):
@@ -203,6 +206,7 @@ def test_a_copied_archive_is_unpacked_and_its_members_are_no_files_of_the_folder
     assert record(stores, rows["notes.txt"]["document_id"])["status"] == "deleted"
 
 
+@pytest.mark.slow
 def test_a_sidecar_inside_an_archive_is_the_card_of_its_neighbour(stores: Stores, land: Land, run_job: RunJob) -> None:
     got = land(
         "a.zip", zipped(("ferry.txt", FERRY), ("ferry.txt.meta.json", b'{"source_url": "https://ferry.example"}'))
