@@ -197,13 +197,13 @@ def remaining_rows(connection: Connection, document_id: str, unshared: Sequence[
     for table in metadata.tables.values():
         if table in (documents, erasures):
             continue
-        of_it: list[ColumnElement[bool]] = []
-        if "document_id" in table.c:
-            of_it.append(table.c.document_id == document_id)
-        if "version_id" in table.c:
-            of_it.append(table.c.version_id.in_(unshared))
-        if of_it:
-            left += connection.execute(select(func.count()).select_from(table).where(or_(*of_it))).scalar_one()
+        if "document_id" in table.c:  # rows of another document with the same content are its own to erase
+            of_it: ColumnElement[bool] = table.c.document_id == document_id
+        elif "version_id" in table.c:
+            of_it = table.c.version_id.in_(unshared)
+        else:
+            continue
+        left += connection.execute(select(func.count()).select_from(table).where(of_it)).scalar_one()
     told = or_(documents.c.file_name != ERASED_NAME, *(documents.c[name].is_not(None) for name in _SAID))
     tombstone = select(func.count()).where(documents.c.document_id == document_id, told)
     return left + int(connection.execute(tombstone).scalar_one())

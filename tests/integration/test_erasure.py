@@ -187,3 +187,17 @@ def test_only_the_lines_of_the_document_leave_an_event() -> None:
         "open": ["doc_2"],
         "nothing": None,
     }
+
+
+def test_two_documents_with_the_same_bytes_are_both_erased_by_one_run(
+    client: TestClient, stores: Stores, run_job: RunJob
+) -> None:
+    data = b"Insulin lowers blood sugar. It treats type 1 diabetes."
+    items = [put(client, name, data) for name in ("a.txt", "b.txt")]
+    run_job("ingest", scope="pending")
+    run_job("ingest", scope="pending")
+    erasure_ids = [client.delete(f"/documents/{item['document_id']}").json()["erasure_id"] for item in items]
+    assert run_job("erase_job").success
+    assert [client.get(f"/erasures/{i}").json()["status"] for i in erasure_ids] == ["verified", "verified"]
+    assert stores.search.count() == 0
+    assert list(stores.derived.current()) == []
