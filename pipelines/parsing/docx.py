@@ -19,6 +19,7 @@ from pipelines.parsing.docx_numbering import Numbering
 from pipelines.parsing.docx_styles import Styles, is_on, local_name, w
 from pipelines.parsing.docx_text import TextReader
 from pipelines.parsing.office_charts import chart_text, diagram_text
+from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
 from pipelines.parsing.office_xml import check_office_file, transitional
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
@@ -38,11 +39,11 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     reader = _Reader(document)
     reader.read()
     if not reader.assembly.elements:
-        raise NoContent(f"{file_name} opens but holds no text.", fix="Upload a file that has text, not only images.")
+        raise NoContent(f"{file_name} opens but holds no text.", fix=NO_TEXT_FIX)
     text = reader.assembly.text()
     titles = (text[e.start : e.end] for e in reader.assembly.elements if e.kind == "title" and e.level == 1)
     title = (document.core_properties.title or "").strip()
-    warnings = []
+    warnings = picture_warnings(path, file_name)
     if document.element.body.xpath(".//w:altChunk"):
         message = f"{file_name} embeds another document (altChunk), which was not read."
         warnings.append(FileWarning("embedded_not_read", message))

@@ -17,6 +17,7 @@ from foundation.types import ParsedDocument
 from pipelines.parsing.assembly import Assembly, Kind
 from pipelines.parsing.odf_styles import OdfStyles
 from pipelines.parsing.odf_text import SKIPPED, boxes_of, line_of, notes_of, q
+from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
 from pipelines.parsing.office_xml import check_office_file
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
@@ -40,11 +41,12 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
             reader.read(body, styles)
     assembly = reader.assembly
     if not assembly.elements:
-        raise NoContent(f"{file_name} opens but holds no text.", fix="Upload a file that has text, not only images.")
+        raise NoContent(f"{file_name} opens but holds no text.", fix=NO_TEXT_FIX)
     text = assembly.text()
     first = next((text[e.start : e.end] for e in assembly.elements if e.kind == "title" and e.level == 1), None)
     pages = reader.pages or None
-    return ParsedDocument(text, assembly.elements, PARSER, page_count=pages, title=title or first)
+    warnings = picture_warnings(path, file_name)
+    return ParsedDocument(text, assembly.elements, PARSER, page_count=pages, title=title or first, warnings=warnings)
 
 
 def _not_encrypted(archive: zipfile.ZipFile, file_name: str) -> None:

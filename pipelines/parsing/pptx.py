@@ -16,6 +16,7 @@ from foundation.errors import DamagedFile, NoContent
 from foundation.types import FileWarning, ParsedDocument
 from pipelines.parsing.assembly import Assembly, Kind, clean
 from pipelines.parsing.office_charts import chart_text, diagram_text
+from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
 from pipelines.parsing.office_xml import check_office_file, transitional
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
@@ -41,7 +42,7 @@ def read_presentation(path: Path, file_name: str, parser: str) -> ParsedDocument
         slides = list(presentation.slides)
     except (KeyError, ValueError, AttributeError, PackageNotFoundError) as error:
         raise DamagedFile(f"{file_name} is no PowerPoint file: parts that every one has are missing.") from error
-    assembly, warnings = Assembly(), list[FileWarning]()
+    assembly, warnings = Assembly(), picture_warnings(path, file_name)
     footers: set[str] = set()
     for number, slide in enumerate(slides, 1):
         if slide._element.get("show") in ("0", "false"):
@@ -53,7 +54,7 @@ def read_presentation(path: Path, file_name: str, parser: str) -> ParsedDocument
             footers |= {text} if kind == "footer" else set()
             assembly.add(kind, text, page=number, level=level)
     if not assembly.elements:
-        raise NoContent(f"{file_name} opens but holds no text.", fix="Upload a file that has text, not only images.")
+        raise NoContent(f"{file_name} opens but holds no text.", fix=NO_TEXT_FIX)
     text = assembly.text()
     first = next((text[e.start : e.end] for e in assembly.elements if e.kind == "title"), None)
     title = (presentation.core_properties.title or "").strip()

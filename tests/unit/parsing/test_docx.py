@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from docx.document import Document
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from parsing_checks import assert_exact, kinds
+from PIL import Image
 
 from foundation.errors import AsklineError, DamagedFile, EmptyFile, EncryptedFile, NoContent, ResourceLimit
 from foundation.types import ParsedDocument
@@ -214,3 +216,13 @@ def test_equations_and_old_check_boxes_are_text(tmp_path: Path) -> None:
     assert [text for _, text in kinds(parse(written(tmp_path, build)))] == [
         "x^(n+1)=(a+b)/2√(y)", "☐ smokes", "☒ smokes",
     ]  # fmt: skip
+
+
+def test_a_picture_that_may_show_text_is_told(tmp_path: Path) -> None:
+    def build(document: Document) -> None:
+        document.add_paragraph("See the picture.")
+        picture = io.BytesIO()
+        Image.effect_noise((200, 200), 90).save(picture, "PNG")
+        document.add_picture(picture)
+
+    assert [w.code for w in parse(written(tmp_path, build)).warnings] == ["image_not_read"]
