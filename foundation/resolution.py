@@ -65,6 +65,8 @@ class Resolver:
         meaning = self._term_of(node)
         if meaning is not None:
             keys.append(f"term:{meaning}")
+        if len(_joined(node.name)) >= _MIN_LETTERS:
+            keys.append(f"joined:{_joined(node.name)}")
         if node.external_id is None:
             words = words_of(node.name)
             keys += [f"words:{' '.join(words)}", f"letters:{_consonants(words)}"] if words else []
@@ -138,6 +140,8 @@ class Resolver:
         for short, long in ((one, other), (other, one)):
             if is_abbreviation(short.name) and normalise(short.name) in {normalise(a) for a in long.aliases}:
                 return self._judge_abbreviation(short, long, around)
+        if _joined(one.name) == _joined(other.name):
+            return Verdict(True, "same_name", "One name, written together or apart.", 0.95)
         words, others = words_of(one.name), words_of(other.name)
         if words == others:
             return Verdict(True, "word_order", f"{one.name!r} and {other.name!r} have the same words.", 0.95)
@@ -170,6 +174,10 @@ class Resolver:
         if self._variants.is_word(one) and self._variants.is_word(other):
             return None
         return f"{one!r} and {other!r} are a letter apart, and the lexicon does not know both"
+
+
+def _joined(name: str) -> str:
+    return normalise(name).replace(" ", "")
 
 
 def _consonants(words: Words) -> str:

@@ -96,6 +96,7 @@ class GraphMergesContract:
             (person("Paris Hill"), node("Paris Hill", type="place"), False, "types"),
             (person("Paris Hill"), node("Paris Hill", type="concept"), True, "same_name"),
             (node("blue serum", type="drug"), node("Blue Serum", type="concept"), True, "same_name"),
+            (node("anti-zorbolin serum", type="drug"), node("antizorbolin serum", type="concept"), True, "same_name"),
             (known("T:9", "kidney abscess"), node("renal abscess", type="concept"), True, "variant"),
             (known("T:0", "kidney failure"), node("kidney failur", type="concept"), True, "variant"),
             (node("renal abscess", type="concept"), node("abscess of the kidney", type="concept"), True, "variant"),

@@ -40,9 +40,22 @@ _PLACE = re.compile(
     rf"\b(?:(?i:{_REGION})|(?i:lives?|lived|living|resides?|residing|born) in|(?i:moved|travell?ed|relocated) to)"
     rf" (?P<name>{_WORD}(?: {_WORD}){{0,2}})"
 )
-_CUE = re.compile(
-    r"(?i:\bborn\b|\bd\.?o\.?b\b|birth|\bname|patient|resident|client)"
-    rf"|\b{_TITLE} [{_UPPER}]|(?i:\b(?:lives?|lived|living|residing) in\b|\b(?:moved|travell?ed) to\b|\b{_REGION}\b)"
+# What every pattern needs one of, in lower case: looked for first, since most texts have none.
+_CUES = (
+    *("born", "birth", "dob", "d.o.b", "d. o. b", " b. ", "name", "patient", "resident", "client", "relocated to"),
+    *(
+        "lives in",
+        "live in",
+        "lived in",
+        "living in",
+        "reside",
+        "residing in",
+        "moved to",
+        "traveled to",
+        "travelled to",
+    ),
+    *(f"{kind} of" for kind in "city town village county state province district region capital municipality".split()),
+    *(f"{title}{end}" for title in sorted(TITLES) for end in (" ", ".")),
 )
 
 
@@ -64,7 +77,8 @@ def find_people(
     resolution decide whom else it is.
     """
     found: list[list[Entity]] = [[] for _ in chunks]
-    cued = [n for n, chunk in enumerate(chunks) if _CUE.search(chunk.text)]
+    lower = (chunk.text.lower() for chunk in chunks)
+    cued = [n for n, text in enumerate(lower) if any(cue in text for cue in _CUES)]
     if schema.person_type is not None and cued:
         people = [person for n in cued for person in _people(n, chunks[n].text, entities[n])]
         for person in (*people, *_again(people, chunks)):

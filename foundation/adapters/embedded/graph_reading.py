@@ -114,7 +114,7 @@ def edges_at(
         found.append(select(best).select_from(start).join(best, true()))
     c = union(*found).subquery().c
     statement = select(c.edge_id, c.source_id, c.target_id, c.type).order_by(c.weight.desc(), c.edge_id).limit(limit)
-    return [Edge(*row) for row in connection.execute(statement)]
+    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement)]
 
 
 def alike(connection: Connection, node_ids: Iterable[str], edge_ids: Iterable[str]) -> tuple[Mapping[str, str], ...]:
