@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
@@ -18,7 +19,7 @@ from foundation.settings import OcrSettings
 from foundation.types import Box
 from pipelines.parsing import ocr_rapid, ocr_tesseract
 from pipelines.parsing.assembly import clean
-from pipelines.parsing.ocr_geometry import chain, invert, scaling, skew_transform, turn_transform
+from pipelines.parsing.ocr_geometry import IDENTITY, chain, invert, scaling, skew_transform, turn_transform
 from pipelines.parsing.ocr_order import Piece, in_order
 from pipelines.parsing.ocr_types import Reading, Row, Spot
 from pipelines.parsing.pdf_page import Line, Transform, Word, transform_box
@@ -39,8 +40,20 @@ _NOISE = 0.5
 """A word of tesseract where no line was found needs more confidence than this."""
 _SAME_SIZE = (0.78, 1.3)
 """Lines whose height is in this range of the usual one have the usual size: the heights of boxes vary."""
+_MARGIN = 0.12
+"""Share of a found line's height that is white above its letters, and below."""
 _FONT_SHARE = 0.72
 """Font size as a share of the height of a found line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Upright:
+    """A page upright and straight, the lines on it, and the way back to the page as displayed (all in pixels)."""
+
+    image: Image.Image
+    boxes: list[Box]
+    to_shown: Transform
+    turn: int
 
 
 def engine_of(settings: OcrSettings) -> str:
@@ -61,33 +74,37 @@ def read_image(image: Image.Image, size: tuple[float, float], settings: OcrSetti
     image = image if image.mode in ("L", "RGB") else image.convert("RGB")
     if engine == "tesseract":
         return _read_by_tesseract(image, size, settings, started)
-    quads = ocr_rapid.find_lines(np.asarray(image.convert("RGB")))
-    turn = ocr_rapid.turn_of(np.asarray(image.convert("RGB")), quads)
-    upright, quads, to_shown = _upright(image, quads, turn)
-    boxes = [ocr_rapid.bounds(quad) for quad in quads]
+    quads = ocr_rapid.find_lines(image, second_look=engine != "rapidocr")
+    page = _upright(image, quads)
     pieces: list[Piece] = []
-    if boxes and engine == "rapidocr":
-        rows = ocr_rapid.read_lines(np.asarray(upright.convert("RGB")), boxes)
-        pieces = [Piece(row, box) for row, box in zip(rows, boxes, strict=True) if row]
-    elif boxes:
-        pieces = _read_by_both(upright, boxes, settings)
-    return _reading(pieces, upright, size, to_shown, engine, turn, started)
+    if page.boxes and engine == "rapidocr":
+        rows = ocr_rapid.read_lines(np.asarray(page.image.convert("RGB")), page.boxes)
+        pieces = [Piece(row, box) for row, box in zip(rows, page.boxes, strict=True) if row]
+    elif page.boxes:
+        pieces = _read_by_both(page.image, page.boxes, settings)
+    lines = _lines(pieces, in_order(pieces), page.image.size, size, page.to_shown)
+    return Reading(*lines, engine, _confidence(pieces), time.monotonic() - started, page.turn)
 
 
-def _upright(image: Image.Image, quads: ocr_rapid.Quads, turn: int) -> tuple[Image.Image, ocr_rapid.Quads, Transform]:
-    """The page upright and straight, the lines on it, and the way back to the page as displayed (all in pixels)."""
-    forth = turn_transform(turn, image.size)
-    if turn:
-        image = image.transpose(_TURNS[turn])
-        quads = _moved(quads, forth)
+def _upright(image: Image.Image, quads: ocr_rapid.Quads) -> _Upright:
+    forth, turn = IDENTITY, 0
+    if ocr_rapid.is_sideways(quads):
+        forth, turn = turn_transform(270, image.size), 270
+        image, quads = image.transpose(_TURNS[270]), _moved(quads, forth)
     skew = ocr_rapid.skew_of(quads)
     if _SKEW[0] < abs(skew) < _SKEW[1]:
         straighten = skew_transform(skew, image.size)
         paper = int(np.percentile(np.asarray(image.convert("L")), 90))
-        image = image.rotate(skew, Image.Resampling.BICUBIC, fillcolor=paper if image.mode == "L" else (paper,) * 3)
-        quads = _moved(quads, straighten)
-        forth = chain(forth, straighten)
-    return image, quads, invert(forth)
+        fill = paper if image.mode == "L" else (paper,) * 3
+        image = image.rotate(skew, Image.Resampling.BICUBIC, fillcolor=fill)
+        quads, forth = _moved(quads, straighten), chain(forth, straighten)
+    # Whether it stands on its head is asked last: the lines have to lie straight to be cut out.
+    boxes = [ocr_rapid.bounds(quad) for quad in quads]
+    if ocr_rapid.is_upside_down(np.asarray(image.convert("RGB")), boxes):
+        over = turn_transform(180, image.size)
+        image, boxes = image.transpose(_TURNS[180]), [transform_box(over, box) for box in boxes]
+        forth, turn = chain(forth, over), (turn + 180) % 360
+    return _Upright(image, boxes, invert(forth), turn)
 
 
 def _moved(quads: ocr_rapid.Quads, by: Transform) -> ocr_rapid.Quads:
@@ -208,19 +225,6 @@ def _box_of(row: Row) -> Box:
     )  # fmt: skip
 
 
-def _reading(
-    pieces: list[Piece],
-    upright: Image.Image,
-    size: tuple[float, float],
-    to_shown: Transform,
-    engine: str,
-    turn: int,
-    started: float,
-) -> Reading:
-    lines = _lines(pieces, in_order(pieces), upright.size, size, to_shown)
-    return Reading(*lines, engine, _confidence(pieces), time.monotonic() - started, turn)
-
-
 def _lines(
     pieces: Sequence[Piece],
     order: Sequence[Sequence[Piece]],
@@ -240,7 +244,8 @@ def _lines(
 def _line(row: Sequence[Piece], points: float, usual: float) -> Line | None:
     words = []
     for piece in row:
-        _, top, _, bottom = piece.box
+        margin = _MARGIN * (piece.box[3] - piece.box[1])
+        top, bottom = piece.box[1] + margin, piece.box[3] - margin
         for word in piece.words:
             # All words of a line are as high as the line, so that a lit span has one height.
             box = transform_box(scaling(points), (word.box[0], top, word.box[2], bottom))
