@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from foundation.errors import AsklineError, Unavailable
+from foundation.held_files import scratch_folder
 from foundation.media_kinds import kind_of
 from foundation.names import with_name, without_name
 from foundation.stores import Stores
@@ -39,6 +40,7 @@ def parse_files(
                 waiting_s=stores.settings.ocr.timeout_s,
                 max_text_mb=limits.max_text_mb,
                 max_output_mb=limits.max_output_mb,
+                temporary=stack.enter_context(scratch_folder()),
             )
         )
         items = []

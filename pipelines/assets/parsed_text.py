@@ -1,15 +1,14 @@
 """parsed_text: the text of each version with its elements and word boxes; every citation is a span of it."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import dagster as dg
 
 from foundation.errors import NoContent
+from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.stages import save_warnings, share_warnings
 from foundation.stores import Stores
@@ -59,13 +58,13 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
     documents = [version for version in versions if not is_table(version)]
     parsing = stores.settings.parsing
     limits = UnpackLimits(parsing.unpack_members, parsing.unpack_mb, parsing.unpack_ratio)
-    with tempfile.TemporaryDirectory(prefix="askline-unpacked-") as folder:
+    with scratch_folder() as folder:
         yield from parse_files(
             stores,
             documents,
             parse_document,
             lambda version, parsed: _save(stores, version, parsed),
-            lambda version: (Path(folder) / version.version_id, limits, stores.settings.ocr),
+            lambda version: (folder / version.version_id, limits, stores.settings.ocr),
         )
 
 

@@ -1,14 +1,13 @@
 """structured_tables and table_links: typed Parquet, the catalog, and the stored tie to the version."""
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from foundation.errors import StageFailed
+from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.datasets import column_from_json, datasets_of, link
 from foundation.stores import Stores
@@ -44,13 +43,13 @@ def _parse_tables(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterato
     for version in versions:
         if not is_table(version):
             yield Outcome(version, 0.0, {"tables": 0, "rows": 0})
-    with tempfile.TemporaryDirectory(prefix="askline-tables-") as folder:
+    with scratch_folder() as folder:
         yield from parse_files(
             stores,
             [version for version in versions if is_table(version)],
             parse_tables,
             lambda version, workbook: save_tables(stores, version.version_id, workbook),
-            lambda version: (Path(folder) / version.version_id,),
+            lambda version: (folder / version.version_id,),
         )
 
 

@@ -15,6 +15,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from collections import deque
@@ -49,6 +50,7 @@ class _Limits:
     max_text_mb: int
     max_output_mb: int
     waiting_s: float
+    temporary: Path | None
 
 
 class ParserPool:
@@ -56,7 +58,8 @@ class ParserPool:
 
     memory_mb limits a worker's private memory, timeout_s the wall time (and, a little later, the CPU time) of one
     file, max_text_mb the text of one parsed document, max_output_mb each file that a worker writes. waiting_s is added
-    to the wall time: OCR has its own limits, and its program's CPU time is not the worker's.
+    to the wall time: OCR has its own limits, and its program's CPU time is not the worker's. temporary is where
+    workers, and what they start, put their temporary files: one that is killed does not remove its own.
     """
 
     def __init__(
@@ -67,9 +70,10 @@ class ParserPool:
         max_text_mb: int = 50,
         max_output_mb: int = 4096,
         waiting_s: float = 0,
+        temporary: Path | None = None,
     ) -> None:
         self._workers = workers
-        self._limits = _Limits(memory_mb, timeout_s, max_text_mb, max_output_mb, waiting_s)
+        self._limits = _Limits(memory_mb, timeout_s, max_text_mb, max_output_mb, waiting_s, temporary)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(_PRELOAD)
         self._lock = threading.Lock()
@@ -200,6 +204,8 @@ def _stop(pool: ProcessPool) -> None:
 def _limit_process(limits: _Limits, program: int) -> None:
     # pebble's handler runs only between byte codes; a worker that is stuck in C would live on for three seconds.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if limits.temporary is not None:
+        tempfile.tempdir = os.environ["TMPDIR"] = str(limits.temporary)
     if sys.platform == "linux":
         threading.Thread(target=_end_with, args=(os.pidfd_open(program),), daemon=True).start()
         # Not RLIMIT_AS: address space is reserved in gigabytes by allocators and BLAS that never use it.

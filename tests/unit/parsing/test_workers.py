@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +165,16 @@ def _die_or_wait(name: str) -> str:
     if name.startswith("bad"):
         die(name)
     return sleep(name, 0.2)
+
+
+def temporary_folder(name: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return folder
+
+
+def test_what_a_worker_writes_for_a_while_lies_where_its_program_removes_it(tmp_path: Path) -> None:
+    with ParserPool(1, memory_mb=512, timeout_s=5, temporary=tmp_path) as pool:
+        assert Path(pool.parse(temporary_folder, "old.doc")).parent == tmp_path
 
 
 def test_closing_leaves_no_worker() -> None:
