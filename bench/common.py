@@ -23,9 +23,9 @@ from cli.processes import Child, stop_all
 from cli.stack import Addresses, running
 from foundation.adapters.embedded import postgres
 from foundation.errors import ConfigurationError, Unavailable
+from foundation.registry.address import postgres_folder, registry_url
 from foundation.registry.database import create_registry_engine
 from foundation.settings import Settings, get_settings
-from foundation.stores import postgres_folder, registry_url
 
 Results = dict[str, dict[str, Any]]
 _START_TIMEOUT_S = 180

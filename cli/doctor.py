@@ -17,8 +17,8 @@ from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.model_files import installed_model
 from foundation.domain import load_domain
 from foundation.errors import AsklineError
+from foundation.registry.address import postgres_folder
 from foundation.settings import Settings
-from foundation.stores import postgres_folder
 
 _PACKAGES = ("dagster", "dbt-core", "dbt-duckdb", "fastapi", "langgraph", "duckdb", "tantivy", "onnxruntime", "spacy")
 

@@ -20,9 +20,9 @@ from filelock import FileLock, Timeout
 from cli.processes import Child, free_port, stop_all
 from foundation.adapters.embedded import postgres
 from foundation.errors import ConfigurationError, Unavailable
+from foundation.registry.address import postgres_folder, registry_url
 from foundation.registry.database import create_registry_engine, migrate
 from foundation.settings import Settings
-from foundation.stores import postgres_folder, registry_url
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE_FILE = "up.json"
@@ -210,6 +210,7 @@ class Stack:
             "DAGSTER_HOME": str(self.folder / "dagster"),
             "DAGSTER_DISABLE_TELEMETRY": "1",
             "DO_NOT_TRACK": "1",
+            "MALLOC_ARENA_MAX": "2",  # glibc's default of 8 a core keeps freed memory in every thread's arena
         }
         # Where it is set, our own modules would be compiled anew in every spawned run.
         env.pop("PYTHONDONTWRITEBYTECODE", None)

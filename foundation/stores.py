@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
-from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.cache import InProcessCache
 from foundation.adapters.embedded.catalog import RegistryCatalog
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
@@ -19,7 +17,7 @@ from foundation.adapters.embedded.search import EmbeddedSearchIndex
 from foundation.adapters.embedded.warehouse import DuckDbWarehouse
 from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
-from foundation.errors import ConfigurationError, Unavailable
+from foundation.errors import ConfigurationError
 from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.ids import chunker
 from foundation.lexicon import Lexicon, load_lexicon
@@ -32,6 +30,7 @@ from foundation.ports.relational import Relational
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
 from foundation.registry import search_indexes
+from foundation.registry.address import registry_url
 from foundation.registry.database import create_registry_engine, migrate, transaction
 from foundation.registry.search_indexes import PhysicalIndex
 from foundation.resolution import Resolver
@@ -191,18 +190,3 @@ class Stores:
                 f"ASKLINE_ADAPTERS__{port.upper()}: this version has the embedded adapter only.",
                 fix="Leave it and ASKLINE_PROFILE at `embedded`.",
             )
-
-
-def postgres_folder(settings: Settings) -> Path:
-    return settings.folder / "postgres"
-
-
-def registry_url(settings: Settings, *, start: bool) -> str:
-    """The registry's URL; with `start`, the embedded server is started unless it runs."""
-    if settings.database.url is not None:
-        return settings.database.url.get_secret_value()
-    folder = postgres_folder(settings)
-    url = postgres.start(folder) if start else postgres.running_url(folder)
-    if url is None:
-        raise Unavailable(f"The embedded Postgres in {folder} does not run.", fix="Start it with `askline up`.")
-    return url

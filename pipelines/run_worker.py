@@ -11,10 +11,8 @@ import dagster as dg
 from celery import signals
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
-import pipelines.definitions  # noqa: F401  imported before the pool forks: its children share the pages
-from pipelines.graph_artefact import load_extractor
-from pipelines.resources import process_stores
 from pipelines.run_launcher import WarmRunLauncher
+from pipelines.run_pool import use_kernel_locks
 
 _MAIN_PROCESS = multiprocessing.process.current_process()
 """Celery puts a process of its own kind in its place in the children, a daemon, which could not start parsers."""
@@ -33,6 +31,7 @@ def _launcher() -> WarmRunLauncher:
     return launcher
 
 
+use_kernel_locks()
 app = _launcher().celery
 app.conf.update(
     task_acks_late=True,  # with a prefetch of one: a busy child holds no further run
@@ -51,7 +50,12 @@ create_resume_job_task(app)
 
 @signals.worker_process_init.connect
 def _load_ahead(**_: Any) -> None:
-    """What every ingest needs, in the child: threads and sessions of native libraries do not survive a fork."""
+    """What every ingest needs, in the child alone: threads of native libraries do not survive a fork, and the parent,
+    which only hands out runs, stays small."""
+    import pipelines.definitions  # noqa: F401
+    from pipelines.graph_artefact import load_extractor
+    from pipelines.resources import process_stores
+
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no run outlives the worker that answers for it
     multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
     stores = process_stores()

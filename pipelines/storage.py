@@ -14,8 +14,8 @@ from dagster._serdes import ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage
 from sqlalchemy.engine import make_url
 
+from foundation.registry.address import registry_url
 from foundation.settings import get_settings
-from foundation.stores import registry_url
 
 
 class PooledPostgresStorage(DagsterPostgresStorage):

@@ -92,7 +92,7 @@ def test_a_stream_ends_with_the_whole_answer_and_numbers_its_events(client: Test
     [
         ("empty.txt", b"", 422, "empty_input"),
         ("program.pdf", b"MZ\x90\x00" + bytes(300), 415, "unsupported_type"),
-        ("photo.png", b"\x89PNG\r\n\x1a\n" + bytes(100), 415, "unsupported_type"),
+        ("film.mp4", b"\x00\x00\x00\x18ftypmp42" + bytes(100), 415, "unsupported_type"),
     ],
 )
 def test_a_bad_upload_is_refused_and_leaves_nothing(
@@ -305,7 +305,7 @@ def test_a_follow_up_is_asked_as_a_question_of_its_own(client: TestClient, run_j
 
 def test_without_the_registry_it_answers_503_and_comes_back(postgres_home: Path) -> None:
     from foundation.adapters.embedded import postgres
-    from foundation.stores import postgres_folder
+    from foundation.registry.address import postgres_folder
 
     settings = Settings(data_dir=postgres_home / "data")
     postgres.start(postgres_folder(settings))
