@@ -152,7 +152,7 @@ class EmptyFile(ProcessingFailed):
 
 class NoContent(ProcessingFailed):
     code = "no_content"
-    fix = "Upload one with a text layer: this version does not read the letters of a scan or a picture."
+    fix = "Upload one whose text can be seen: a sharper scan, the right way up, or the file it was printed from."
 
 
 class UnsupportedFile(ProcessingFailed):

@@ -42,6 +42,7 @@ class PdfOcr:
         self._file_name = file_name
         self._pages = OcrPages(settings)
         self._wanted: dict[int, _Wanted] = {}
+        self._told: list[FileWarning] = []
 
     def __enter__(self) -> PdfOcr:
         return self
@@ -51,13 +52,17 @@ class PdfOcr:
 
     def add(self, page: pypdfium2.PdfPage, read: Page, need: Need) -> None:
         """Draw the page and have it read; `read` is what its text layer gave."""
+        if need is Need.PICTURE:
+            message = f"{self._file_name}: page {read.number} is mostly a photograph; text in it was not read."
+            self._told.append(FileWarning("image_not_read", message, page=read.number))
+            return
         self._wanted[read.number] = _Wanted(need, read, need is not Need.NO_TEXT and is_invisible(page))
         self._pages.add(read.number, lambda: _draw(page, self._settings))
 
     def mend(self) -> tuple[list[PageOcr], list[FileWarning]]:
         """Give the pages their text; what was read how, and what a reader should know."""
         records: list[PageOcr] = []
-        warnings: list[FileWarning] = []
+        warnings = list(self._told)
         for number, outcome in sorted(self._pages.outcomes().items()):
             wanted = self._wanted[number]
             if isinstance(outcome, PageUnreadable):

@@ -38,11 +38,12 @@ GreyPixels = npt.NDArray[np.uint8]
 
 
 class Need(StrEnum):
-    """Why a page is read by OCR."""
+    """Why a page is read by OCR; PICTURE is only told."""
 
     NO_TEXT = "no text layer"
     SPARSE = "little text over a scan"
     STRANGE = "text that may not be what is printed"
+    PICTURE = "little text over a photograph, which is not read"
 
 
 def need_of(page: pypdfium2.PdfPage, read: Page) -> Need | None:
@@ -53,7 +54,7 @@ def need_of(page: pypdfium2.PdfPage, read: Page) -> Need | None:
     if read.unmapped > _UNMAPPED or is_strange([word.text for line in read.lines for word in line.words]):
         return Need.STRANGE
     if length < _SPARSE_TEXT and image_share(page) > _IMAGE_PAGE:
-        return Need.SPARSE if is_invisible(page) or _is_paper(_sketch(page)) else None
+        return Need.SPARSE if is_invisible(page) or _is_paper(_sketch(page)) else Need.PICTURE
     return None
 
 
