@@ -17,6 +17,7 @@ from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 
 from foundation.settings import get_settings
+from pipelines.run_broker import SCHEME
 
 _POLL_S = 0.1
 _ANSWER_S = 2.0
@@ -75,7 +76,7 @@ def _folder_broker(folder: Path) -> dict[str, Any]:
     for name in ("queue", "control", "results"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {
-        "broker": "filesystem://",
+        "broker": f"{SCHEME}://",
         "backend": f"file://{folder}/results",
         "config_source": {
             "broker_transport_options": {

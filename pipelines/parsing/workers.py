@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
-from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit
+from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit, Unavailable
 from foundation.types import ParsedDocument
 from pipelines.parsing.process_limits import set_limit
 
@@ -89,7 +89,8 @@ class ParserPool:
         """function(*args) in a worker; `function` is importable, and `args` hold the file's name as their first str.
 
         Raises what the function raises of AsklineError; ResourceLimit past a limit; DamagedFile when the function
-        fails otherwise or its process dies, by SIGKILL twice. The pool stays usable.
+        fails otherwise or its process dies, by SIGKILL twice; Unavailable when no process can be had. The pool stays
+        usable.
         """
         return self._finish(function, args, self._submit(function, args))
 
@@ -155,7 +156,8 @@ class ParserPool:
         except ProcessExpired as error:
             raise _died(error, name, self._limits) from error
         except (BrokenProcessPool, CancelledError) as error:
-            raise DamagedFile(f"{name}: the parser process died while reading it, twice.") from error
+            # The file is not at fault: when it is, its own process has expired.
+            raise Unavailable("The parser processes end before they read a file; the run's log says why.") from error
 
 
 def _unpack(future: ProcessFuture[bytes], name: str, limits: _Limits) -> Any:

@@ -1,0 +1,45 @@
+"""The pool of the warm run worker: its children pass locks that the kernel takes back from one that dies.
+
+billiard's children wait for their next task under a semaphore, and whoever is killed while it waits keeps that for
+ever: by a person, by the kernel, or by Celery's own autoscaler, which ends idle children. No run would start again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+
+from celery.concurrency import prefork
+from celery.concurrency.prefork import BlockingPool
+
+
+class KernelLock:
+    """A record lock, which belongs to a process: it is not inherited by a fork, and ends with its owner."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  it is open as long as the pool lives
+
+    def acquire(self) -> bool:
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        return True
+
+    def release(self) -> None:
+        fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class _Pool(BlockingPool):
+    def _setup_queues(self) -> None:
+        super()._setup_queues()
+        self._inqueue._rlock = KernelLock()
+        self._outqueue._wlock = KernelLock()
+
+
+def use_kernel_locks() -> None:
+    """For every prefork pool that this process makes from now on."""
+    prefork.TaskPool.BlockingPool = _Pool
