@@ -83,9 +83,9 @@ class _CsvFile:
             except NotRegular:
                 pass  # read again by the reader that says where
         table = TableBuilder(labels, self._folder, 0, self._file_name)
-        rejects = Rejects(self._folder, 1, self._warnings)
+        rejects = Rejects(self._folder, 1)
         for record in chain(rows, found):
-            fields = _fitted(record, len(labels), rejects)
+            fields = _fitted(record, len(labels), rejects, self._warnings)
             if fields is not None:
                 table.add(fields)
         return [table.finish(sheet=None, label=title), *rejects.finish()]
@@ -123,19 +123,21 @@ def _full_header(header: Record, rows: list[list[str]], warnings: WarningList) -
     return [*labels, *[""] * (width - len(labels))]
 
 
-def _fitted(record: Record, width: int, rejects: Rejects) -> list[str] | None:
+def _fitted(record: Record, width: int, rejects: Rejects, warnings: WarningList) -> list[str] | None:
     """The record's fields at the table's width; None when it has values for which there is no column."""
-    fields = record.fields
-    surplus = any(cell.strip() for cell in fields[width:])
-    if surplus:
-        rejects.add(record, f"{len(fields)} fields where the header has {width}", kept=False, code="long_row")
+    fields, line = record.fields, f"Line {record.line:,}"
+    if any(cell.strip() for cell in fields[width:]):
+        reason = f"{len(fields)} fields where the header has {width}"
+        message = f"{line} has {reason}, so it is only in the table of irregular rows."
+        warnings.add("long_row", message, row=record.line)
+        rejects.add(record, reason, kept=False)
         return None
     if record.damaged:
         reason = "a quote is not closed, or closed inside a cell"
-        rejects.add(record, reason, kept=True, code="quote_damaged")
-    if len(fields) < width:
-        if not record.damaged:
-            reason = f"{len(fields)} of {width} fields; the missing ones are empty"
-            rejects.add(record, reason, kept=True, code="short_row")
-        return fields + [""] * (width - len(fields))
-    return fields[:width]
+        warnings.add("quote_damaged", f"{line}: {reason}; it was read to its end.", row=record.line)
+        rejects.add(record, reason, kept=True)
+    elif len(fields) < width:
+        reason = f"{len(fields)} of {width} fields; the missing ones are empty"
+        warnings.add("short_row", f"{line} has {reason}.", row=record.line)
+        rejects.add(record, reason, kept=True)
+    return fields[:width] + [""] * (width - len(fields))

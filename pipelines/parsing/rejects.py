@@ -9,7 +9,6 @@ from pathlib import Path
 from foundation.types import ParsedTable
 from pipelines.parsing.csv_records import Record
 from pipelines.parsing.tables import TableBuilder
-from pipelines.parsing.warning_list import WarningList
 
 LABELS = ("Line", "Reason", "In table", "Text")
 LABEL = "Irregular rows"
@@ -18,14 +17,12 @@ LABEL = "Irregular rows"
 class Rejects:
     """Collects records; writes a table only when there is one."""
 
-    def __init__(self, folder: Path, ordinal: int, warnings: WarningList) -> None:
-        self._folder, self._ordinal, self._warnings = folder, ordinal, warnings
+    def __init__(self, folder: Path, ordinal: int) -> None:
+        self._folder, self._ordinal = folder, ordinal
         self._table: TableBuilder | None = None
 
-    def add(self, record: Record, reason: str, *, kept: bool, code: str) -> None:
+    def add(self, record: Record, reason: str, *, kept: bool) -> None:
         """`kept`: the record is in the main table too, as far as it could be read."""
-        where = "" if kept else ", so it is only in the table of irregular rows"
-        self._warnings.add(code, f"Line {record.line:,} has {reason}{where}.", row=record.line)
         if self._table is None:
             self._table = TableBuilder(LABELS, self._folder, self._ordinal, LABEL)
         self._table.add([str(record.line), reason, "true" if kept else "false", _as_text(record.fields)])
