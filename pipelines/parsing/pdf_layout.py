@@ -28,6 +28,8 @@ class Block:
     lines: list[Line] = field(default_factory=list)
     grid: Grid | None = None
     level: int | None = None
+    continued: list[tuple[int, Grid]] = field(default_factory=list)
+    """(page, grid) of a table's parts on the pages that follow."""
 
     @property
     def size(self) -> float:
@@ -47,7 +49,24 @@ def blocks(pages: Sequence[Page], grids: Mapping[int, list[Grid]]) -> list[Block
     result: list[Block] = []
     for page in pages:
         result += _page_blocks(page, grids.get(page.number, []), running)
+    result = _join_tables(result)
     _mark_titles(result)
+    return result
+
+
+def _join_tables(blocks: Sequence[Block]) -> list[Block]:
+    """A table that ends a page and one of the same columns that begins the next are one; running headers and footers
+    may stand between. A header that is repeated stands in the text once."""
+    result: list[Block] = []
+    for block in blocks:
+        before = next((b for b in reversed(result) if b.kind not in ("header", "footer")), None)
+        if before is not None and before.grid is not None and block.grid is not None:
+            page, last = before.continued[-1] if before.continued else (before.page, before.grid)
+            if block.page == page + 1 and last.goes_on_in(block.grid):
+                block.grid.drop_header_of(before.grid)
+                before.continued.append((block.page, block.grid))
+                continue
+        result.append(block)
     return result
 
 

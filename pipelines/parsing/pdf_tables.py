@@ -55,6 +55,26 @@ class Grid:
             if (cell := self.cell_of(word)) is not None:
                 self.words[cell].append(word)
 
+    def columns(self) -> list[float]:
+        """Where its columns begin and the last one ends."""
+        sides = sorted({side for row in self.rows for cell in row if cell is not None for side in (cell[0], cell[2])})
+        return [side for i, side in enumerate(sides) if i == 0 or side - sides[i - 1] > _SNAP]
+
+    def goes_on_in(self, other: Grid) -> bool:
+        """Whether `other`, on the next page, has the same columns."""
+        mine, theirs = self.columns(), other.columns()
+        return len(mine) == len(theirs) and all(abs(a - b) <= 2 * _SNAP for a, b in zip(mine, theirs, strict=True))
+
+    def drop_header_of(self, first: Grid) -> None:
+        """Leave out a first row that says the same as the first row of `first`."""
+        mine, theirs = self._texts(self), self._texts(first)
+        if len(self.rows) > 1 and mine == theirs and any(mine):
+            self.rows = self.rows[1:]
+
+    @staticmethod
+    def _texts(grid: Grid) -> list[str]:
+        return [" ".join(w.text for w in grid.words[cell]) if cell is not None else "" for cell in grid.rows[0]]
+
     def lines(self) -> list[list[list[Word]]]:
         """Words by row and column. A ruled row that holds several lines of a table (lines drawn only here and there)
         comes apart where nearly every column has a word on each of them."""

@@ -29,18 +29,20 @@ def vocabulary(pages: Iterable[Page]) -> set[str]:
 
 @dataclass(slots=True)
 class _Run:
-    """A block's text as it grows; spans are (start, end, word) from the block's start."""
+    """A block's text as it grows; spans are (start, end, word, page) from the block's start."""
+
+    page: int
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
-    spans: list[tuple[int, int, Word]] = field(default_factory=list)
+    spans: list[tuple[int, int, Word, int]] = field(default_factory=list)
 
     def put(self, text: str) -> None:
         self.parts.append(text)
         self.length += len(text)
 
     def word(self, word: Word, text: str) -> None:
-        self.spans.append((self.length, self.length + len(text), word))
+        self.spans.append((self.length, self.length + len(text), word, self.page))
         self.put(text)
 
 
@@ -54,11 +56,11 @@ def write(blocks: Sequence[Block], words: set[str]) -> tuple[Assembly, list[Word
         else:
             # A paragraph of some length shows its own edge; a short one may only use part of its column.
             right = max(line.box[2] if len(block.lines) > 3 else edges[_column(block, line)] for line in block.lines)
-            run = _lines(block.lines, right, words)
+            run = _lines(block.lines, block.page, right, words)
         if run.length == 0:
             continue
         start = assembly.add(block.kind, "".join(run.parts), page=block.page, level=block.level)
-        boxes += [WordBox(start + a, start + b, block.page, word.box) for a, b, word in run.spans]
+        boxes += [WordBox(start + a, start + b, page, word.box) for a, b, word, page in run.spans]
     return assembly, boxes
 
 
@@ -77,8 +79,10 @@ def _right_edges(blocks: Sequence[Block]) -> dict[tuple[int, int], float]:
 
 
 def _table(block: Block) -> _Run:
-    run = _Run()
-    for row in block.grid.lines() if block.grid is not None else []:
+    run = _Run(block.page)
+    parts = [(block.page, block.grid), *block.continued]
+    for page, row in ((page, row) for page, grid in parts if grid is not None for row in grid.lines()):
+        run.page = page
         if not any(row):
             continue
         run.put("\n" if run.length else "")
@@ -96,8 +100,8 @@ def _table(block: Block) -> _Run:
     return run
 
 
-def _lines(lines: Sequence[Line], right: float, words: set[str]) -> _Run:
-    run = _Run()
+def _lines(lines: Sequence[Line], page: int, right: float, words: set[str]) -> _Run:
+    run = _Run(page)
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else None
         for position, word in enumerate(line.words):

@@ -114,6 +114,27 @@ def test_a_ruled_table_is_one_element_of_rows_and_its_text_stands_nowhere_else(t
     assert 76 <= box[0] < box[2] < 172 and 112 < box[1] < box[3] < 132
 
 
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_table_over_a_page_break_is_one_with_one_header(tmp_path: Path, repeated: bool) -> None:
+    first = body("Before " + LONG, y=730) + " " + ruled_table() + " " + lines("Page 1 of 2", y=30)
+    second = ruled_table().replace("(Warfarin)", "(Aspirin)").replace("(Heparin)", "(Digoxin)")
+    if not repeated:
+        second = second.replace("(Drug)", "(Naproxen)").replace("(Dose)", "(9 mg)").replace("(Route)", "(oral)")
+    document = parse(write_pdf(tmp_path / "a.pdf", [first, second + " " + lines("Page 2 of 2", y=30)]))
+    [table] = [text for kind, text in kinds(document) if kind == "table"]
+    middle = [] if repeated else ["Naproxen | 9 mg | oral"]
+    assert table.split("\n") == [
+        "Drug | Dose | Route",
+        "Warfarin | 5 mg | oral",
+        "Heparin | | s.c.",
+        *middle,
+        "Aspirin | 5 mg | oral",
+        "Digoxin | | s.c.",
+    ]
+    pages = {document.text[w.start : w.end]: w.page for w in document.word_boxes}
+    assert (pages["Warfarin"], pages["Aspirin"]) == (1, 2)
+
+
 def test_a_frame_around_text_is_no_table(tmp_path: Path) -> None:
     frame = "1 w 60 500 400 200 re S " + body("One " + LONG, y=650)
     assert [kind for kind, _ in kinds(parse(write_pdf(tmp_path / "a.pdf", [frame])))] == ["paragraph"]
