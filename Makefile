@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo smoke test test-all check format bench lock clean install models
+.PHONY: demo smoke test test-all crash check format bench lock clean install models
 
 demo: $(VENV)/.run models
 	$(BIN)/askline demo
@@ -18,6 +18,10 @@ test: $(VENV)/.dev models
 
 test-all: $(VENV)/.dev models
 	$(BIN)/pytest
+
+# make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12.
+crash: $(VENV)/.dev models
+	PYTHONPATH=. $(BIN)/python tests/crash/run.py $(or $(N),30) $(if $(SEED),--seed $(SEED)) --first $(or $(FIRST),0)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

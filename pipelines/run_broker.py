@@ -21,9 +21,9 @@ SCHEME = "askline-folder"
 
 
 class Channel(filesystem.Channel):
-    def _put(self, queue: str, message: Any, **_: Any) -> None:
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # Kombu names it twice
         name = f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
-        _write(Path(self.data_folder_out) / name, message)
+        _write(Path(self.data_folder_out) / name, payload)
 
     def get_table(self, exchange: str) -> list[exchange_queue_t]:
         try:
