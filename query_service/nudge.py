@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import date
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx
 from foundation.settings import DagsterSettings
 
 logger = logging.getLogger(__name__)
+_TOGETHER_S = 10.0
 
 _LAUNCH = """
 mutation Launch($params: ExecutionParams!) {
@@ -24,12 +26,18 @@ class Nudge:
 
     def __init__(self, settings: DagsterSettings) -> None:
         self._url = settings.url if settings.nudge else None
+        self._erased_at = -_TOGETHER_S
 
     def ingest(self, day: date) -> None:
         config = {"ops": {"raw_files": {"config": {"scope": "pending"}}}}
         self._launch("ingest", config, {"dagster/partition": day.isoformat(), "askline/trigger": "upload"})
 
     def erase(self) -> None:
+        """One run takes all that is deleted when it starts. Of many deletions the first asks; the sensor does so later."""
+        now = time.monotonic()
+        if now - self._erased_at < _TOGETHER_S:
+            return
+        self._erased_at = now
         self._launch("erase_job", {}, {"askline/trigger": "deletion"})
 
     def _launch(self, job: str, config: dict[str, Any], tags: dict[str, str]) -> None:
