@@ -33,7 +33,7 @@ class Nudge:
         self._launch("ingest", config, {"dagster/partition": day.isoformat(), "askline/trigger": "upload"})
 
     def erase(self) -> None:
-        """One run takes all that is deleted when it starts. Of many deletions the first asks; the sensor does so later."""
+        """One run takes all that is deleted when it starts: the first of many asks, for the rest the sensor does."""
         now = time.monotonic()
         if now - self._erased_at < _TOGETHER_S:
             return
