@@ -12,10 +12,12 @@ from email.message import EmailMessage
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from foundation.access import local_principal
-from foundation.registry import documents, erasures
+from foundation.errors import Unavailable
+from foundation.registry import claims, documents, erasures
 from foundation.registry.database import transaction
 from foundation.registry.datasets import visible_tables
 from foundation.registry.intake import Received
@@ -215,3 +217,67 @@ def test_a_sidecar_inside_an_archive_is_the_card_of_its_neighbour(stores: Stores
     inside = members(stores, got.document_id)
     assert set(inside) == {"ferry.txt"}
     assert record(stores, inside["ferry.txt"])["source_url"] == "https://ferry.example"
+
+
+def test_the_api_shows_shares_and_deletes_an_archive_with_what_is_in_it(
+    client: TestClient, run_job: RunJob, key_of: Callable[..., dict[str, str]]
+) -> None:
+    files = {"files": ("a.zip", zipped(("notes/ferry.txt", FERRY)), "application/zip")}
+    (item,) = client.post("/upload", files=files).json()["items"]
+    holder = item["document_id"]
+    ingest(run_job)
+    record_ = client.get(f"/documents/{holder}").json()
+    (member,) = record_["members"]
+    assert (member["file_name"], member["path"]) == ("ferry.txt", "notes/ferry.txt")
+    (listed,) = client.get("/documents", params={"parent": holder}).json()["items"]
+    assert (listed["document_id"], listed["parent_id"]) == (member["document_id"], holder)
+    question = {"question": "When does the ferry to Skarholm leave?"}
+    assert "06:40" in client.post("/ask", json=question).json()["text"]
+    nurse = key_of("nurse", ("ward",))
+    assert client.get(f"/documents/{member['document_id']}", headers=nurse).status_code == 404
+    client.patch(f"/documents/{holder}", json={"acl": ["user:local", "group:ward"]})
+    shared = client.get(f"/documents/{member['document_id']}", headers=nurse).json()
+    assert set(shared["acl"]) == {"user:local", "group:ward"}
+    assert "06:40" in client.post("/ask", json=question, headers=nurse).json()["text"]
+    client.delete(f"/documents/{holder}")
+    assert client.get(f"/documents/{member['document_id']}").json()["status"] == "deleted"
+    assert "06:40" not in client.post("/ask", json=question).json()["text"]
+
+
+def test_a_run_that_dies_between_landing_and_registering_leaves_each_member_once(
+    stores: Stores, land: Land, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got = land("a.zip", zipped(("ferry.txt", FERRY), ("more.txt", b"More words.")))
+    with monkeypatch.context() as broken:
+        broken.setattr("pipelines.activation.settle_members", dying)
+        result = run_job("ingest", scope="pending")
+    assert not result.success
+    assert members(stores, got.document_id) == {}
+    with transaction(stores.engine) as connection:
+        claims.free_lost(connection, 3, run_id=result.run_id)
+    ingest(run_job)
+    inside = members(stores, got.document_id)
+    assert set(inside) == {"ferry.txt", "more.txt"}
+    assert {record(stores, document_id)["number"] for document_id in inside.values()} == {1}
+    for key in (one.key for one in stores.landing.current("members/")):
+        assert len(stores.landing.versions(key)) == 1
+
+
+def test_members_of_a_holder_that_never_answered_are_swept(
+    stores: Stores, land: Land, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got = land("a.zip", zipped(("ferry.txt", FERRY)))
+    with monkeypatch.context() as broken:
+        broken.setattr("pipelines.activation.settle_members", dying)
+        result = run_job("ingest", scope="pending")
+    with transaction(stores.engine) as connection:
+        claims.free_lost(connection, 1, run_id=result.run_id)
+    assert record(stores, got.document_id)["status"] == "failed"
+    monkeypatch.setattr("pipelines.reconcile._UPLOAD_GRACE_S", 0)
+    assert run_job("reconcile_job").success
+    assert list(stores.landing.current("members/")) == []
+    assert list(stores.landing.current("uploads/"))
+
+
+def dying(*_: Any) -> None:
+    raise Unavailable("The process was killed here.")
