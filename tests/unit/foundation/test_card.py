@@ -53,7 +53,8 @@ def test_a_sidecar_is_a_json_object_and_says_which_file_it_describes() -> None:
 
 
 def test_front_matter_is_yaml_between_dashes_at_the_top_and_nowhere_else() -> None:
-    text = b"\xef\xbb\xbf---\r\nlicense: CC0\r\neffective_date: 2026-01-31\r\nsupersedes: [a.md, b.md]\r\n---\r\n# Title\r\n"
+    fields = b"license: CC0\r\neffective_date: 2026-01-31\r\nsupersedes: [a.md, b.md]"
+    text = b"\xef\xbb\xbf---\r\n" + fields + b"\r\n---\r\n# Title\r\n"
     assert front_matter(text, "c.md") == {
         "licence": "CC0",
         "effective_date": "2026-01-31",
