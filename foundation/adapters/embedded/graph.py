@@ -160,19 +160,20 @@ class PostgresGraph:
             frontier = [node_id for node in start for node_id in (node.node_id, *node.same_as)]
             reached = dict.fromkeys(frontier)
             found: dict[str, Edge] = {}
+            cluster_of: dict[str, str] = {}
             for _ in range(hops):
                 if not frontier or len(found) >= limit:
                     break
                 new = edges_at(connection, principal, frontier, tuple(found), types, limit - len(found))
                 found.update((edge.edge_id, edge) for edge in new)
                 ends = dict.fromkeys(end for edge in new for end in (edge.source_id, edge.target_id))
-                ends.update(dict.fromkeys(clusters_of(connection, ends)))
-                frontier = [end for end in ends if end not in reached]
+                clusters = clusters_of(connection, [end for end in ends if end not in reached])
+                cluster_of.update(clusters)
+                frontier = [end for end in (ends | clusters) if end not in reached]
                 reached.update(dict.fromkeys(frontier))
-            # What a visible edge ends is visible: no need to ask again.
             ends = dict.fromkeys(end for edge in found.values() for end in (edge.source_id, edge.target_id))
             known = {node_id for node in start for node_id in (node.node_id, *node.same_as)}
-            around = read_nodes(connection, principal, [end for end in ends if end not in known], of_edges=True)
+            around = read_nodes(connection, principal, [end for end in ends if end not in known], cluster_of)
             return joined([*start, *around], found.values())
 
     def evidence(

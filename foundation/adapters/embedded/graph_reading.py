@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, String, exists, func, literal, select, true, union
+from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, select, true, union
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from foundation.access import visible_version
-from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
+from foundation.adapters.embedded.graph_sql import among, clusters_of, listed, visible_node
 from foundation.registry.tables import edges, mentions, node_aliases, nodes
 from foundation.types import Edge, Mention, Node, Principal
 
@@ -20,20 +21,20 @@ _LEAST_SHARE = 25
 
 
 def read_nodes(
-    connection: Connection, principal: Principal, node_ids: Sequence[str], *, of_edges: bool = False
+    connection: Connection, principal: Principal, node_ids: Sequence[str], of_edges: Mapping[str, str] | None = None
 ) -> list[Node]:
     """The visible ones of these, in this order, with the aliases that the principal may see.
 
     A node comes with all that is the same and visible. An id that is not visible finds nothing. `of_edges`: these are
-    ends of visible edges, and so visible; they come by their name alone.
+    ends of visible edges, and so visible, and this is their clusters_of; they come by their name alone.
     """
-    cluster_of = clusters_of(connection, node_ids)
-    statement = select(nodes).where(among(nodes.c.node_id, node_ids))
-    rows = list(connection.execute(statement if of_edges else statement.where(visible_node(principal))))
-    if others := sorted(set(cluster_of) - set(node_ids)):
-        rows += connection.execute(select(nodes).where(among(nodes.c.node_id, others), visible_node(principal)))
+    cluster_of = clusters_of(connection, node_ids) if of_edges is None else of_edges
+    anyone, seen = _NODES, _seen_nodes(principal)
+    rows = list(connection.execute(anyone if of_edges is not None else seen, {"ids": list(node_ids)}))
+    if others := _others(node_ids, cluster_of):
+        rows += connection.execute(seen, {"ids": others})
     visible = {row.node_id for row in rows}
-    aliases = {} if of_edges else _aliases(connection, principal, [row.node_id for row in rows])
+    aliases = {} if of_edges is not None else _aliases(connection, principal, [row.node_id for row in rows])
     members: dict[str, list[Node]] = defaultdict(list)
     for row in rows:
         node = Node(row.node_id, row.type, row.name, row.external_id, tuple(aliases.get(row.node_id, ())))
@@ -42,21 +43,43 @@ def read_nodes(
     return [_one_of(members[cluster]) for cluster in wanted]
 
 
-def _aliases(connection: Connection, principal: Principal, node_ids: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+def _others(node_ids: Sequence[str], cluster_of: Mapping[str, str]) -> list[str]:
+    """What is in one cluster with these, but not among them."""
+    mine = {cluster_of[node_id] for node_id in node_ids if node_id in cluster_of}
+    return sorted({node_id for node_id, cluster in cluster_of.items() if cluster in mine} - set(node_ids))
+
+
+_NODES = select(nodes.c.node_id, nodes.c.type, nodes.c.name, nodes.c.external_id).where(listed(nodes.c.node_id))
+
+
+# Statements are made once a principal: making one takes longer than Postgres needs to answer it.
+@lru_cache(maxsize=256)
+def _seen_nodes(principal: Principal) -> Select[Any]:
+    return _NODES.where(visible_node(principal))
+
+
+@lru_cache(maxsize=256)
+def _seen_aliases(principal: Principal) -> Select[Any]:
     one = node_aliases.c.node_id, node_aliases.c.alias
-    for row in connection.execute(
+    return (
         select(*one, node_aliases.c.surface)
         .ext(distinct_on(*one))
-        .where(among(node_aliases.c.node_id, node_ids), visible_version(node_aliases.c.version_id, principal))
+        .where(listed(node_aliases.c.node_id), visible_version(node_aliases.c.version_id, principal))
         .order_by(*one, node_aliases.c.surface)
-    ):
+    )
+
+
+def _aliases(connection: Connection, principal: Principal, node_ids: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in connection.execute(_seen_aliases(principal), {"ids": list(node_ids)}):
         found[row.node_id].append(row.surface)
     return found
 
 
 def _one_of(members: Sequence[Node]) -> Node:
     """The member that a lexicon or a birth date knows, else the longest name; with the names of all."""
+    if len(members) == 1 and not members[0].aliases:
+        return members[0]
     ranked = sorted(members, key=lambda n: (n.external_id is None, -len(n.name), n.node_id))
     best, rest = ranked[0], ranked[1:]
     names = [*best.aliases, *(name for node in rest for name in (node.name, *node.aliases))]
@@ -71,7 +94,10 @@ def joined(found: Sequence[Node], ties: Iterable[Edge]) -> tuple[list[Node], lis
     for tie in ties:
         source, target = stands_for[tie.source_id], stands_for[tie.target_id]
         if source != target:
-            made.setdefault((source, tie.type, target), replace(tie, source_id=source, target_id=target))
+            moved = (source, target) != (tie.source_id, tie.target_id)
+            made.setdefault(
+                (source, tie.type, target), replace(tie, source_id=source, target_id=target) if moved else tie
+            )
     return list(found), list(made.values())
 
 
@@ -85,10 +111,22 @@ def edges_at(
 ) -> list[Edge]:
     """Visible edges at these nodes, those with most evidence first.
 
-    Each node gives its best, twice its share of `limit` at least, so that what is read stays bounded at hubs too.
+    Each node gives its best of either direction, up to its share of `limit`, so that hubs cost and take no more.
     """
-    share = min(limit, max(_LEAST_SHARE, 2 * limit // len(node_ids)))
-    start = func.unnest(literal(list(node_ids), ARRAY(String))).table_valued("node_id", name="start").render_derived()
+    values = {
+        "ids": list(node_ids),
+        "but": list(but),
+        "types": list(types or ()),
+        "share": min(limit, max(_LEAST_SHARE, limit // len(node_ids))),
+        "limit": limit,
+    }
+    statement = _best_edges(principal, typed=types is not None)
+    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement, values)]
+
+
+@lru_cache(maxsize=256)
+def _best_edges(principal: Principal, *, typed: bool) -> Select[Any]:
+    start = func.unnest(bindparam("ids", type_=ARRAY(String))).table_valued("node_id", name="start").render_derived()
     # `offset` holds the planner to the index, edge by edge, where it would read every mention there is.
     held = (
         select(mentions.c.mention_id)
@@ -103,18 +141,18 @@ def edges_at(
             select(edges)
             .where(
                 end == start.c.node_id,
-                true() if types is None else among(edges.c.type, types),
-                ~among(edges.c.edge_id, but) if but else true(),
+                listed(edges.c.type, "types") if typed else true(),
+                ~listed(edges.c.edge_id, "but"),
                 exists(held),
             )
             .order_by(edges.c.weight.desc(), edges.c.edge_id)
-            .limit(share)
+            .limit(bindparam("share", type_=Integer))
             .lateral()
         )
         found.append(select(best).select_from(start).join(best, true()))
     c = union(*found).subquery().c
-    statement = select(c.edge_id, c.source_id, c.target_id, c.type).order_by(c.weight.desc(), c.edge_id).limit(limit)
-    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement)]
+    best_first = select(c.edge_id, c.source_id, c.target_id, c.type).order_by(c.weight.desc(), c.edge_id)
+    return best_first.limit(bindparam("limit", type_=Integer))
 
 
 def alike(connection: Connection, node_ids: Iterable[str], edge_ids: Iterable[str]) -> tuple[Mapping[str, str], ...]:
