@@ -66,10 +66,10 @@ def test_each_kind_of_file_ends_indexed_and_every_stage_is_recorded(
 def test_a_bad_file_fails_alone_with_code_message_and_fix(stores: Stores, land: Land, run_job: RunJob) -> None:
     good = land("good.txt", b"Metformin treats type 2 diabetes.")
     bad = land("bad.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
-    binary = land("binary.csv", b"a,b\n1,2\n" + bytes(range(256)) * 40)
+    cut = land("cut.xlsx", (SAMPLES / "clinic_price_list.xlsx").read_bytes()[:5000])
     assert run_job("ingest", scope="pending").success
     assert record(stores, good.document_id)["status"] == "indexed"
-    for got, name in ((bad, "bad.pdf"), (binary, "binary.csv")):
+    for got, name in ((bad, "bad.pdf"), (cut, "cut.xlsx")):
         row = record(stores, got.document_id)
         assert row["status"] == "failed"
         assert row["error_code"] == "damaged_file"
