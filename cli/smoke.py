@@ -181,7 +181,7 @@ class _Smoke:
             "broken.pdf": b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog",
             "empty.csv": b"",
             "program.pdf": b"MZ\x90\x00" + bytes(500),
-            "ragged.csv": b"a,b\n1,2\n3,4,5,6\n",
+            "cut.xlsx": (SAMPLES / "clinic_price_list.xlsx").read_bytes()[:5000],
         }
         problems = []
         for name, data in bad.items():
