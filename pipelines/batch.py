@@ -6,13 +6,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any, TypeVar
 
 import dagster as dg
 
 from foundation.errors import AsklineError, ProcessingFailed, StageFailed, Unavailable
-from foundation.registry import claims, content_locks, stages
+from foundation.registry import claims, content_locks, erasures, stages
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
@@ -107,7 +107,13 @@ def run_stage(
     run_id, report = context.run.run_id, StageReport()
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
-    with content_locks.shared(stores.engine, [v.version_id for v in versions]), kept_leases(stores, run_id):
+    contents = [v.version_id for v in versions]
+
+    def erase_again(since: datetime) -> None:
+        with transaction(stores.engine) as connection:
+            erasures.repeat_erasures(connection, contents, since)
+
+    with content_locks.shared(stores.engine, contents, on_loss=erase_again), kept_leases(stores, run_id):
         if stores.outdated():
             raise Unavailable("The search index was replaced while this run worked for the old one: it is done again.")
         with transaction(stores.engine) as connection:

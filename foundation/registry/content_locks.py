@@ -6,10 +6,12 @@ server gives them back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
 
 _SPACE = 0x41534B56  # keeps these keys apart from those of landing keys
 
@@ -18,11 +20,20 @@ _ALIAS = 0x41534B41  # held by whoever writes for the index that serves
 
 
 @contextmanager
-def shared(engine: Engine, version_ids: Sequence[str], *, for_serving: bool = True) -> Iterator[None]:
+def shared(
+    engine: Engine,
+    version_ids: Sequence[str],
+    *,
+    for_serving: bool = True,
+    on_loss: Callable[[datetime], object] | None = None,
+) -> Iterator[None]:
     """Wait for erasures of these contents to end, and keep others from beginning while the block runs.
 
     `for_serving`: the alias stays where it is meanwhile, since what is written is meant for the index that serves.
+    `on_loss` is called at the end, with the time at which they were taken, when the locks did not last (the server was
+    restarted): an erasure may have gone through while the block was still writing.
     """
+    taken_at: datetime | None = None
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         try:
             if for_serving:
@@ -34,10 +45,20 @@ def shared(engine: Engine, version_ids: Sequence[str], *, for_serving: bool = Tr
                 ),
                 {"versions": sorted(set(version_ids)), "space": _SPACE},
             )
+            taken_at = connection.execute(text("select clock_timestamp()")).scalar_one()
             yield
         finally:
-            if not connection.closed and not connection.invalidated:
-                connection.execute(text("select pg_advisory_unlock_all()"))
+            if not _given_back(connection) and on_loss is not None and taken_at is not None:
+                on_loss(taken_at)
+
+
+def _given_back(connection: Connection) -> bool:
+    try:
+        connection.execute(text("select pg_advisory_unlock_all()"))
+    except DBAPIError:
+        connection.invalidate()
+        return False
+    return True
 
 
 def try_alias(connection: Connection) -> bool:

@@ -239,6 +239,19 @@ def save_report(
     connection.execute(update(erasures).where(erasures.c.erasure_id == erasure_id).values(**values))
 
 
+def repeat_erasures(connection: Connection, version_ids: Sequence[str], since: datetime) -> int:
+    """Erasures of these contents that were verified since then are done once more; returns how many."""
+    return connection.execute(
+        update(erasures)
+        .where(
+            erasures.c.status == "verified",
+            erasures.c.finished_at >= since,
+            erasures.c.version_ids.overlap(cast(list(version_ids), ARRAY(Text))),
+        )
+        .values(status="running", finished_at=None, attempts=0)
+    ).rowcount
+
+
 def give_up(connection: Connection, max_attempts: int) -> int:
     """Erasures that were tried too often end `failed`, with the last message; returns how many."""
     return connection.execute(
