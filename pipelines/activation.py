@@ -11,7 +11,7 @@ from foundation.publication import show_tables
 from foundation.registry import claims
 from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
-from foundation.registry.stages import complete_among, forget_stage
+from foundation.registry.stages import complete_among, forget_stage, replaced_in_index
 from foundation.registry.table_names import answering_documents
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
@@ -28,7 +28,6 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
     landed = {
         v.document_id: land_members(stores, v.document_id, v.version_id, v.file_name) for v in whole if holds_members(v)
     }
-    retired = []
     activated = 0
     with transaction(stores.engine) as connection:
         # In one order, so that two runs cannot wait for each other's documents.
@@ -41,8 +40,10 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
             show_tables(connection, stores.relational, version.version_id, replaced or None)
             if version.document_id in landed:
                 settle_members(connection, stores, version.document_id, landed[version.document_id])
-            if replaced and replaced != version.version_id:
-                retired.append(replaced)
+    with transaction(stores.engine) as connection:
+        # Not only what was replaced now: a version that is overtaken ends after the one that answers, and a process
+        # that was killed here has left one.
+        retired = replaced_in_index(connection, {version.document_id for version in whole})
     for version_id in retired:
         _retire(stores, version_id)
     return activated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,6 +181,23 @@ def complete_among(
     for row in rows:
         found.setdefault((row.document_id, row.version_id), {})[Stage(row.stage)] = row.counts
     return {key: counts for key, counts in found.items() if len(counts) == len(required)}
+
+
+def replaced_in_index(connection: Connection, document_ids: Collection[str]) -> list[str]:
+    """Older versions of these documents that are in the index although another one answers."""
+    rows = connection.execute(
+        select(stages.c.version_id)
+        .distinct()
+        .join(document_versions, _is(stages, document_versions))
+        .join(documents, documents.c.document_id == stages.c.document_id)
+        .where(
+            stages.c.document_id.in_(document_ids),
+            stages.c.stage == Stage.SEARCH_INDEX,
+            document_versions.c.status == Status.INDEXED,
+            documents.c.active_version.is_distinct_from(stages.c.version_id),
+        )
+    )
+    return list(rows.scalars())
 
 
 def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:

@@ -2,7 +2,8 @@
 
 Left out are times, ids of runs, tries, and what only waits or tells (queues, audit, erasures that are verified). Ids of
 documents are random: each is replaced by the document's file name, which is known without the round's prefix. What is
-derived from content has ids that are equal in every run, and stays.
+derived from content has ids that are equal in every run, and stays. A version that was replaced may be in the index or
+not: it leaves after the moment of its replacement, or else with the next version of its document, and is never shown.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Dump = dict[str, list[Any]]
 
 _NOT_DUMPED = {t.nudges, t.batches, t.batch_versions, t.idempotency_keys, t.audit, t.erasures, t.active_intervals}
 _NOT_DUMPED |= {t.search_indexes, t.inbox}
+_ANSWERING = select(t.documents.c.active_version).where(t.documents.c.active_version.is_not(None))
 _RANDOM = {"run_id", "attempts", "mention_id", "object_version", "arrival_day"}
 
 
@@ -42,7 +44,10 @@ def dump(stores: Stores, prefix: str) -> Dump:
         found["inbox that waits"] = _waiting(connection)
         found["active intervals"] = _open_intervals(connection)
         found |= _copies(connection)
-    found["search index"] = [chunk for index in stores.search.everywhere() for chunk in _indexed(stores, index)]
+        answering = set(connection.execute(_ANSWERING).scalars())
+        known = set(connection.execute(select(t.document_versions.c.version_id)).scalars())
+    hidden = known - answering
+    found["search index"] = [one for index in stores.search.everywhere() for one in _indexed(stores, index, hidden)]
     found["derived objects"] = list(_derived(stores.settings.folder / "derived"))
     found["landing objects"] = list(_landing(stores.settings.landing_folder))
     found["temporary files"] = _left_over(stores)
@@ -111,6 +116,8 @@ def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
         rows = rows.where(table.c.deleted_at.is_(None))
     if table is t.datasets:
         rows = rows.where(table.c.kind == "upload")
+    if table is t.stages:
+        rows = rows.where((table.c.stage != "search_index") | table.c.version_id.in_(_ANSWERING))
     yield from (dict(row) for row in connection.execute(rows).mappings())
 
 
@@ -160,7 +167,7 @@ def _marts(connection: Connection, stores: Stores) -> Iterator[tuple[str, list[A
         yield row["table_name"], [row["row_count"], *found]
 
 
-def _indexed(stores: Stores, index: Any) -> Iterator[Any]:
+def _indexed(stores: Stores, index: Any, hidden: set[str]) -> Iterator[Any]:
     reader = SnapshotReader(
         stores.settings.folder / "search" / index.index_name / search_documents.LAYOUT, index.dimension
     )
@@ -169,6 +176,8 @@ def _indexed(stores: Stores, index: Any) -> Iterator[Any]:
         return
     for _, address in searcher.search(Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits:
         one = search_documents.from_document(searcher.doc(address))
+        if one.chunk.version_id in hidden:
+            continue
         chunk, access = one.chunk, [sorted(one.acl), sorted(one.document_ids), one.document_type]
         span = [chunk.version_id, chunk.start, chunk.end, chunk.text]
         yield [index.index_name, chunk.chunk_id, *span, *access, _hash(one.vector.tobytes())]

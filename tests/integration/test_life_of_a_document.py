@@ -161,6 +161,27 @@ def test_only_the_new_version_answers_and_the_old_text_is_gone(
     assert [(v["number"], v["active"]) for v in versions] == [(2, True), (1, False)]
 
 
+def test_what_a_killed_run_left_of_replaced_versions_goes_with_the_next_version(
+    client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = []
+    for number in range(3):
+        versions.append(put(client, "ferry.txt", FERRY + b" Ticket %d." % number)["version_id"])
+        with monkeypatch.context() as killed:
+            if number == 1:
+                killed.setattr("pipelines.activation._retire", lambda stores, version_id: None)
+            run_job("ingest", scope="pending")
+    assert [stores.search.count(version) for version in versions] == [0, 0, 1]
+
+
+def test_a_version_that_was_overtaken_is_not_left_in_the_index(
+    client: TestClient, stores: Stores, run_job: RunJob
+) -> None:
+    old, new = (put(client, "ferry.txt", data)["version_id"] for data in (FERRY, FERRY_LATER))
+    run_job("ingest", scope="pending")
+    assert (stores.search.count(old), stores.search.count(new)) == (0, 1)
+
+
 def test_a_file_that_opens_and_gives_no_chunk_is_a_failure_that_names_it(client: TestClient, run_job: RunJob) -> None:
     item = put(client, "blank.txt", b" \n\t \n" * 40)
     run_job("ingest", scope="pending")
