@@ -9,6 +9,9 @@ from typing import Any
 
 import dagster as dg
 from celery import signals
+from celery.exceptions import WorkerLostError
+from dagster._grpc.types import ExecuteRunArgs, ResumeRunArgs
+from dagster._serdes import unpack_value
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
 from pipelines.run_launcher import WarmRunLauncher
@@ -61,3 +64,17 @@ def _load_ahead(**_: Any) -> None:
     stores = process_stores()
     stores.embedder.embed_passages(["warm"])
     load_extractor(stores.domain)
+
+
+@signals.task_failure.connect
+def _tell_of_a_lost_run(exception: Exception, kwargs: dict[str, Any], **_: Any) -> None:
+    """In the parent, once a child has died: the run ends at once, also one that had not begun, for which Dagster would
+    wait for a minute. While Postgres is away this fails, and the launcher's look at the worker's health finds it."""
+    if not isinstance(exception, WorkerLostError):
+        return
+    for packed in kwargs.values():
+        handed = unpack_value(packed, (ExecuteRunArgs, ResumeRunArgs))
+        with dg.DagsterInstance.get() as instance:
+            run = instance.get_run_by_id(handed.run_id)
+            if run is not None and not run.is_finished:
+                instance.report_run_failed(run, "The process that executed the run has died.")

@@ -165,7 +165,8 @@ def test_a_terminated_run_ends_as_canceled_and_the_worker_takes_the_next(house: 
 def test_a_killed_child_is_reported_and_replaced(house: House) -> None:
     run_id = house.launch(seconds=600)
     os.kill(house.worker_of(run_id), signal.SIGKILL)
-    until(lambda: health(house, run_id) is WorkerStatus.FAILED)
+    until(lambda: house.status(run_id) is dg.DagsterRunStatus.FAILURE)
+    assert health(house, run_id) is WorkerStatus.FAILED
     after = house.launch()
     until(lambda: house.status(after) is dg.DagsterRunStatus.SUCCESS)
 
