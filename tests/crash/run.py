@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 
 from rich.console import Console
 from rounds import rounds
@@ -16,6 +17,7 @@ def main() -> int:
     given.add_argument("--first", type=int, default=0, help="number of the first round: with the seed it repeats one")
     asked = given.parse_args()
     seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the stack is stopped in every case
     console, wrong = Console(highlight=False, soft_wrap=True, markup=False), 0
     with rounds(seed, console.print) as made:
         if noise := made.undisturbed(marts=False):
