@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dagster._core.test_utils import create_run_for_test
 from uploaded import erase, make_stores, upload_csv
 
 from foundation.errors import NotFound, StageFailed
@@ -27,6 +29,8 @@ from pipelines.marts import (
     withdraw_marts,
     withdraw_marts_using,
 )
+from pipelines.resources import STORES
+from pipelines.transform.automation import tables_changed, transform_job
 from pipelines.transform.contracts import match
 from pipelines.transform.manifest import Manifest, Mart, project_manifest
 
@@ -250,6 +254,30 @@ def test_the_same_table_uploaded_again_after_its_deletion_asks_for_the_marts_aga
     erase(stores, document)
     upload_csv(stores, "encounters.csv", ENCOUNTERS)
     assert sources() != first
+
+
+def test_dbt_is_asked_for_again_after_a_run_that_died_thrice_at_most_and_not_after_one_that_succeeded(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.resources.process_stores", lambda: stores)
+    upload_csv(stores, "encounters.csv", ENCOUNTERS)
+
+    def asked(*ended: dg.DagsterRunStatus) -> bool:
+        with dg.DagsterInstance.ephemeral() as instance:
+
+            def look() -> list[dg.RunRequest]:
+                context = dg.build_sensor_context(instance=instance, resources={"stores": STORES})
+                return list(tables_changed.evaluate_tick(context).run_requests or [])
+
+            for status in ended:
+                (request,) = look()
+                create_run_for_test(instance, job_name=transform_job.name, status=status, tags=dict(request.tags))
+            return bool(look())
+
+    died, succeeded = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
+    assert asked() and asked(died) and asked(died, died)
+    assert not asked(died, died, died)
+    assert not asked(succeeded) and not asked(died, succeeded)
 
 
 def test_the_lineage_of_a_mart_names_the_run_that_published_it(stores: Stores, mart: Mart, tmp_path: Path) -> None:
