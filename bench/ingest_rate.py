@@ -134,7 +134,9 @@ def _seconds_by_stage(engine: Engine) -> str:
 def _chunk_texts(stack: RunningStack) -> list[str]:
     with closing(Stores(stack.settings)) as stores, stack.engine.connect() as connection:
         versions: Sequence[str] = connection.execute(select(document_versions.c.version_id).distinct()).scalars().all()
-        return [embedding_text(c) for version in versions for c in stores.artefacts.load_chunks(version, stores.chunker)]
+        return [
+            embedding_text(c) for version in versions for c in stores.artefacts.load_chunks(version, stores.chunker)
+        ]
 
 
 def _bare(texts: list[str]) -> tuple[float, float]:

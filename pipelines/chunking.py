@@ -69,7 +69,7 @@ def chunk_document(
     how many sentences of a paragraph a chunk repeats when the cut falls inside that paragraph.
 
     chunk.text == parsed.text[start:end]; `tokens` counts it alone; `embedding_text` has at most embedder.max_tokens,
-    special tokens included. Headers and footers of pages are in no chunk, all else that elements hold is in one at least.
+    special tokens included. Headers and footers of pages are in no chunk, all else of the elements is in one at least.
     """
     target = target_tokens or min(TARGET_TOKENS, embedder.max_tokens * 2 // 3)
     return _Chunker(parsed, version_id, embedder, target, overlap_sentences).chunks()

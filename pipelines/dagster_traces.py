@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -21,6 +21,8 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Table, or_, selec
 _TOLD = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION", "ASSET_CHECK_EVALUATION")
 """Events of any run that may list a document; what else names one is an event of a run that worked on it."""
 _SHORT_HASH = 12
+_MARGIN = timedelta(days=1)
+"""Some of Dagster's times are whole seconds, some in the server's time zone."""
 _CAPTURED = (ComputeIOType.STDOUT, ComputeIOType.STDERR)
 
 
@@ -40,7 +42,7 @@ class DagsterTraces:
         since: datetime,
         has_tables: bool,
     ) -> None:
-        self._instance, self._run_ids, self._since = instance, list(run_ids), since.replace(tzinfo=None)
+        self._instance, self._run_ids, self._since = instance, list(run_ids), since.replace(tzinfo=None) - _MARGIN
         if has_tables:
             transforms = dg.RunsFilter(job_name="transform", created_after=since)
             self._run_ids += [record.dagster_run.run_id for record in instance.get_run_records(transforms)]

@@ -22,7 +22,7 @@ SCHEME = "askline-folder"
 
 class Channel(filesystem.Channel):
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # Kombu names it twice
-        name = f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
+        name = f"{time.time_ns():020d}_{uuid.uuid4()}.{queue}.msg"  # they are taken in the order of their names
         _write(Path(self.data_folder_out) / name, payload)
 
     def get_table(self, exchange: str) -> list[exchange_queue_t]:

@@ -34,7 +34,8 @@ def guard(
 ) -> GuardedSql:
     """Check one statement against what this principal may read; raises SqlRefused with the rule's name.
 
-    `tables` maps every readable table to its column names, `relations` those that the engine has under another name. Parameters stand in the statement as `?` or as `$1`, `$2`.
+    `tables` maps every readable table to its column names, `relations` those that the engine has under another name.
+    Parameters stand in the statement as `?` or as `$1`, `$2`.
     The result's statement is limited to `limit` + 1 rows (or to its own smaller LIMIT), so that an adapter, which cuts
     at `limit`, can tell that there was more. For Athena `parameters` come back in the order of the rendered text.
     """
