@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from foundation.errors import ConfigurationError
 
 CO_OCCURS = "co_occurs_with"
+DECLARED = "declared"
+"""The method of a mention that is the line of an ontology's file: what such lines say is all that there is."""
 IS_A = "is_a"
 
 
@@ -26,6 +28,52 @@ class QuestionPattern(BaseModel):
     model_config = ConfigDict(extra="forbid")
     pattern: str
     given: Literal["source", "target", "any"]
+
+
+class StepPhrase(BaseModel):
+    """Words that lead from one end of a relation to the other: `PHRASE of X`; `times`: as often (a grandparent: 2).
+
+    `given`: the end that X is. `transitive`: X's, and theirs, and so on.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    phrase: str
+    given: Literal["source", "target"]
+    times: int = Field(1, ge=1, le=5)
+    transitive: bool = False
+
+
+class DeclaringTable(BaseModel):
+    """Columns, by their labels, of which each row states a relation. A `separator` parts many targets in one cell."""
+
+    model_config = ConfigDict(extra="forbid")
+    relation: str
+    source: str | None = None
+    source_id: str | None = None
+    target: str | None = None
+    target_id: str | None = None
+    separator: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(c for c in (self.source, self.source_id, self.target, self.target_id) if c)
+
+
+class DeclaringTag(BaseModel):
+    """The relation of an OBO tag or relationship; `given`: the end that the stanza's own term is."""
+
+    model_config = ConfigDict(extra="forbid")
+    relation: str
+    given: Literal["source", "target"] = "source"
+
+
+class Ontology(BaseModel):
+    """How files of terms declare relations. `types`: of terms and codes, by what stands before the colon of an id."""
+
+    model_config = ConfigDict(extra="forbid")
+    types: dict[str, str] = {}
+    tables: tuple[DeclaringTable, ...] = ()
+    tags: dict[str, DeclaringTag] = {}
 
 
 class Relation(BaseModel):
@@ -41,6 +89,7 @@ class Relation(BaseModel):
     cues: str = ""
     patterns: tuple[str, ...] = ()
     questions: tuple[QuestionPattern, ...] = ()
+    steps: tuple[StepPhrase, ...] = ()
     symmetric: bool = False
     same_type: bool = False
     states_negation: bool = False
@@ -67,6 +116,11 @@ class GraphSchema(BaseModel):
     abbreviation_questions: tuple[str, ...] = ()
     overview_questions: tuple[str, ...] = ()
     together_questions: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Words between what a question asks for and a further thing that it must be tied to."""
+    sharing: tuple[str, ...] = ()
+    """Words between what a question asks for and what it has in common with the thing that is named."""
+    ontology: Ontology = Ontology()
     type_words: dict[str, tuple[str, ...]] = {}
     """By node type, the words by which a question asks for nodes of that type."""
     lexicon_names: dict[str, str] = {}
@@ -226,7 +280,15 @@ def load_graph_schema(path: Path) -> GraphSchema:
         raise ConfigurationError(
             f"{path}: {error}", fix="Correct the named field of the domain's graph.yaml."
         ) from error
+    ontology = schema.ontology
+    declared = [*(table.relation for table in ontology.tables), *(tag.relation for tag in ontology.tags.values())]
+    if strange := sorted(set(declared) - set(schema.relations)):
+        raise ConfigurationError(
+            f"{path}: ontology names the unknown relation {strange[0]!r}.",
+            fix="Add it to relations, or correct its spelling.",
+        )
     named: dict[str, list[str]] = {
+        "ontology.types": list(ontology.types.values()),
         "type_words": list(schema.type_words),
         "exclusive_types": list(schema.exclusive_types),
         "person_type": [schema.person_type] if schema.person_type else [],
@@ -251,6 +313,9 @@ def load_graph_schema(path: Path) -> GraphSchema:
             *schema.abbreviation_questions,
             *schema.overview_questions,
             *schema.together_questions,
+            *schema.links,
+            *schema.sharing,
+            *(step.phrase for step in relation.steps),
             *relation.patterns,
             *(q.pattern for q in relation.questions),
             relation.cues,

@@ -14,7 +14,7 @@ from pipelines.extraction.extract import EXTRACTOR
 from pipelines.parsing.dispatch import PARSERS
 
 RAW = "raw/1"
-TABLE_TEXT = "table-text/2"
+TABLE_TEXT = "table-text/3"
 INDEX = "index/1"
 COPIES = "copies/1"
 LINKS = "links/1"

@@ -14,7 +14,7 @@ from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
 from foundation.stores import Stores
 from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
-from pipelines.extraction.extract import draft_version, finish, tag
+from pipelines.extraction.extract import draft_version, extract_table, finish, tag
 from pipelines.extraction.noun_phrases import load_tagger
 
 _ROWS = {"nodes": Node, "edges": Edge, "mentions": Mention}
@@ -31,6 +31,13 @@ def extract_versions(stores: Stores, versions: Sequence[Sequence[Chunk]]) -> lis
         stores.derived.put(_key(graph.version_id), _written(graph))
         found.append(graph)
     return found
+
+
+def extract_tables(stores: Stores, chunks: Sequence[Chunk]) -> VersionGraph:
+    """The same of a table file, most of which declare nothing."""
+    graph = extract_table(chunks, *_domain_data(stores.domain))
+    stores.derived.put(_key(graph.version_id), _written(graph))
+    return graph
 
 
 def load_extraction(stores: Stores, version_id: str) -> VersionGraph:

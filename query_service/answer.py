@@ -63,6 +63,8 @@ class RouteReport(BaseModel):
 class GraphView(BaseModel):
     nodes: list[dict[str, Any]]
     edges: list[dict[str, Any]]
+    answers: list[str] = []
+    """Of a question over paths: the name of each thing that answers it, all of them."""
 
 
 class AnswerWarning(BaseModel):

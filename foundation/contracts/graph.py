@@ -74,6 +74,24 @@ class GraphStoreContract:
         write(graph, "v1", [DIABETES, METFORMIN, NEUROPATHY, NUMBNESS], [TREATS, CAUSES, SYMPTOM])
         return graph
 
+    def test_following_a_relation_finds_every_edge_of_one_direction_that_may_be_seen(
+        self, graph: GraphStore, corpus: Corpus
+    ) -> None:
+        corpus.add("v1")
+        corpus.add("v2", acl=("user:bob",))
+        others = [node(f"neuropathy {n}") for n in range(60)]
+        ties = [edge(DIABETES, "causes", other) for other in others]
+        write(graph, "v1", [DIABETES, *others, METFORMIN], [*ties, TREATS])
+        write(graph, "v2", [DIABETES, NEUROPATHY], [CAUSES])
+        nodes, found = graph.follow(ANN, [DIABETES.node_id], "causes", "source")
+        assert {e.edge_id for e in found} == {e.edge_id for e in ties}
+        assert {n.node_id for n in nodes} == {n.node_id for n in (DIABETES, *others)}
+        assert graph.follow(ANN, [DIABETES.node_id], "causes", "target") == ([], [])
+        assert graph.follow(ANN, [DIABETES.node_id], "causes", "source", method="declared") == ([], [])
+        assert [e.edge_id for e in graph.follow(BOB, [DIABETES.node_id], "causes", "source")[1]] == [CAUSES.edge_id]
+        with pytest.raises(InvalidInput):
+            graph.follow(ANN, [DIABETES.node_id], "causes", "source", limit=59)
+
     def test_a_name_an_alias_and_other_spellings_find_one_node(self, chain: GraphStore) -> None:
         for name in ("diabetes", "DIABETES", "sugar-diseases"):
             assert [n.node_id for n in chain.find_nodes(ANN, [name])] == [DIABETES.node_id], name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from foundation.types import Edge, Mention, Merge, Node, Principal, VersionGraph
 
@@ -44,6 +44,21 @@ class GraphStore(Protocol):
 
         At most `limit` edges: nearest first, then those with most evidence. The nodes are the ends of these edges, and
         those that were asked for.
+        """
+
+    def follow(
+        self,
+        principal: Principal,
+        node_ids: Sequence[str],
+        relation: str,
+        given: Literal["source", "target"],
+        *,
+        method: str | None = None,
+        limit: int = 20_000,
+    ) -> tuple[list[Node], list[Edge]]:
+        """Every edge of a relation of which these nodes are the `given` end, with its ends; none is left out.
+
+        `method`: only edges with a mention of that method. InvalidInput where there are more than `limit`.
         """
 
     def evidence(

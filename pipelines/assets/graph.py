@@ -13,7 +13,7 @@ from pipelines.assets.chunks import chunks
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
 from pipelines.code_versions import is_table
-from pipelines.graph_artefact import extract_versions, load_extraction
+from pipelines.graph_artefact import extract_tables, extract_versions, load_extraction
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -44,13 +44,15 @@ def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
 def _nodes(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     group: list[tuple[ClaimedVersion, list[Chunk]]] = []
     for version in versions:
-        if is_table(version):  # rows of tables are answered by SQL
-            yield Outcome(version, 0.0, {"nodes": 0, "node_mentions": 0})
-            continue
         try:
             found = stores.artefacts.load_chunks(version.version_id, stores.chunker)
         except NotFound as error:
             yield Outcome(version, 0.0, error)
+            continue
+        if is_table(version):  # rows of tables are answered by SQL, unless they declare relations of terms
+            started = time.monotonic()
+            counts = _node_counts(extract_tables(stores, found))
+            yield Outcome(version, time.monotonic() - started, counts)
             continue
         group.append((version, found[: stores.settings.ingestion.extraction_max_chunks]))
         if sum(len(chunks) for _, chunks in group) >= _TOGETHER:
@@ -94,9 +96,6 @@ def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
 def _edges(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     group: list[tuple[ClaimedVersion, VersionGraph]] = []
     for version in versions:
-        if is_table(version):
-            yield Outcome(version, 0.0, {"edges": 0, "edge_mentions": 0})
-            continue
         try:
             group.append((version, load_extraction(stores, version.version_id)))
         except NotFound as error:

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import NoContent
+from foundation.graph_schema import load_graph_schema
 from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.stages import save_warnings, share_warnings
@@ -18,6 +19,7 @@ from pipelines.assets.raw_files import raw_files
 from pipelines.assets.tables import structured_tables
 from pipelines.batch import Counts, Outcome, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import TABLE_TEXT, is_table
+from pipelines.extraction.ontology import declares
 from pipelines.members import holds_members, keep_members
 from pipelines.parse import parse_files
 from pipelines.parsing.dispatch import parse_document
@@ -74,6 +76,7 @@ def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
         workbook,
         lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
         TABLE_TEXT,
+        whole=lambda columns: declares(columns, load_graph_schema(stores.domain.file("graph.yaml"))),
     )
     return _save(stores, version, parsed)
 

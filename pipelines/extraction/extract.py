@@ -19,6 +19,7 @@ from foundation.types import Chunk, VersionGraph
 from pipelines.extraction.builder import GraphBuilder
 from pipelines.extraction.entities import Entity, find_entities, local_term
 from pipelines.extraction.noun_phrases import load_tagger, noun_phrases
+from pipelines.extraction.ontology import is_obo, read_obo, read_tables
 from pipelines.extraction.people import find_people
 from pipelines.extraction.relations import Argument, find_statements, masked_list, masked_sentence
 from pipelines.extraction.units import Unit, split
@@ -26,7 +27,7 @@ from pipelines.extraction.units import Unit, split
 if TYPE_CHECKING:
     from spacy.language import Language
 
-EXTRACTOR = "patterns/3"
+EXTRACTOR = "patterns/4"
 """Raise it when the output changes: it is part of the stage's code version."""
 
 Phrases = list[tuple[int, int]]
@@ -78,6 +79,13 @@ def extract(
     return finish(draft, phrases, lexicon, graph_schema)
 
 
+def extract_table(chunks: Sequence[Chunk], lexicon: Lexicon, graph_schema: GraphSchema) -> VersionGraph:
+    """What the rows of a table file's chunks declare, where it is a table of terms; no sentence is read in it."""
+    builder = GraphBuilder(chunks[0].version_id)
+    read_tables(chunks, builder, lexicon, graph_schema)
+    return builder.finish()
+
+
 def draft_version(chunks: Sequence[Chunk], lexicon: Lexicon, graph_schema: GraphSchema) -> Draft:
     """The first half: all that needs no tagger. `chunks` are of one version, at least one."""
     builder = GraphBuilder(chunks[0].version_id)
@@ -116,6 +124,8 @@ def tag(drafts: Sequence[Draft], nlp: Language | None = None) -> list[list[Phras
 def finish(draft: Draft, phrases: Sequence[Phrases], lexicon: Lexicon, graph_schema: GraphSchema) -> VersionGraph:
     """The second half: what the sentences state, the lexicon's hierarchy, and what is named together."""
     builder = draft.builder
+    if is_obo(draft.chunks[0].text):
+        read_obo(draft.chunks, builder, lexicon, graph_schema)
     for sentence, found in zip(draft.telling, phrases, strict=True):
         _add_statements(sentence, found, builder, graph_schema)
     for chunk, entities in zip(draft.chunks, draft.entities, strict=True):

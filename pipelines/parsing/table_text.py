@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from foundation.table_sentence import table_sentence
-from foundation.types import Element, ParsedDocument, ParsedTable, ParsedWorkbook
+from foundation.types import Column, Element, ParsedDocument, ParsedTable, ParsedWorkbook
 
 MAX_ROWS = 200
 """A longer table is answered by SQL; its rows as text would only crowd out documents."""
@@ -15,8 +15,15 @@ _SAMPLES = 8
 Rows = Callable[[ParsedTable], Iterable[Sequence[Any]]]
 
 
-def table_document(workbook: ParsedWorkbook, rows: Rows, parser: str) -> ParsedDocument:
+def table_document(
+    workbook: ParsedWorkbook,
+    rows: Rows,
+    parser: str,
+    whole: Callable[[Sequence[Column]], bool] = lambda columns: False,
+) -> ParsedDocument:
     """What the content calls it, a description and, up to MAX_ROWS rows, the table itself, for each table of the file.
+
+    A table whose columns are such that it is `whole` comes with all its rows: the graph cites them.
 
     The file's name is not in it: whoever holds the same bytes under another name shares this text.
     """
@@ -30,7 +37,7 @@ def table_document(workbook: ParsedWorkbook, rows: Rows, parser: str) -> ParsedD
             if column.samples and column.type == "text" and column.distinct is not None and column.distinct <= 50:
                 shown = ", ".join(_flat(s) for s in column.samples[:_SAMPLES])
                 parts.append(("paragraph", f"{column.label}: {shown}{' …' if column.distinct > _SAMPLES else ''}"))
-        if 0 < table.row_count <= MAX_ROWS:
+        if 0 < table.row_count <= MAX_ROWS or (table.row_count and whole(table.columns)):
             lines = [" | ".join(column.label for column in table.columns)]
             lines += [" | ".join(_flat(cell) for cell in row) for row in rows(table)]
             parts.append(("table", "\n".join(lines)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
+from foundation.types import Mention
 from query_service.answer import GraphView
-from query_service.reasoning.graph_answer import GraphAnswer, answer_from_graph
+from query_service.reasoning.graph_answer import GraphAnswer, GraphStatement, answer_from_graph
 from query_service.services import Services
 from query_service.state import Finding, QuestionState, Span, Statement
 
@@ -26,12 +28,23 @@ def run(services: Services, state: QuestionState) -> Finding:
     statements = [
         Statement(
             statement.text,
-            tuple(Span(m.chunk_id, m.version_id, m.start, m.end) for m in statement.mentions[:_EVIDENCE_EACH]),
+            tuple(Span(m.chunk_id, m.version_id, m.start, m.end) for m in _shown(statement, found)),
         )
         for statement in found.statements
     ]
-    graph = GraphView(nodes=[asdict(node) for node in found.nodes], edges=[asdict(edge) for edge in found.edges])
-    return Finding("graph_rag", "done", statements=statements, listed=len(statements) > 1, graph=graph)
+    graph = GraphView(
+        nodes=[asdict(node) for node in found.nodes],
+        edges=[asdict(edge) for edge in found.edges],
+        answers=found.answers,
+    )
+    listed = len(statements) > 1
+    intro = f"{len(statements)} in all:" if found.answers and listed else None
+    return Finding("graph_rag", "done", statements=statements, intro=intro, listed=listed, graph=graph)
+
+
+def _shown(statement: GraphStatement, found: GraphAnswer) -> Sequence[Mention]:
+    """Of a path every step is shown, of a single statement the best of its evidence."""
+    return statement.mentions if found.answers else statement.mentions[:_EVIDENCE_EACH]
 
 
 def _why(found: GraphAnswer) -> str:

@@ -11,10 +11,11 @@ from typing import Literal
 
 import networkx as nx
 
-from foundation.graph_schema import CO_OCCURS, IS_A, GraphSchema
+from foundation.graph_schema import CO_OCCURS, DECLARED, IS_A, GraphSchema
 from foundation.lexicon import Lexicon, normalise
 from foundation.ports.graph import GraphStore
 from foundation.types import Edge, Mention, Node, Principal
+from query_service.reasoning.graph_paths import Reached, name_in, reach
 from query_service.reasoning.graph_question import Asked, Question, understand
 
 MAX_STATEMENTS = 20
@@ -37,13 +38,18 @@ class GraphStatement:
 
 @dataclass(slots=True)
 class GraphAnswer:
-    """`weaker`: what is only named together, where nothing states the relation that was asked; no answer to that."""
+    """`weaker`: what is only named together, where nothing states the relation that was asked; no answer to that.
+
+    `answers`: of a question over paths, the name of each thing that answers it, as its evidence names it: all of them,
+    in the order of `statements`, each of which rests on all of its mentions.
+    """
 
     status: Literal["answered", "no_evidence"]
     statements: list[GraphStatement] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     weaker: list[GraphStatement] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
 
 
 def answer_from_graph(
@@ -57,6 +63,10 @@ def answer_from_graph(
     named = [entity.node for entity in understood.linked if entity.node is not None]
     if understood.meaning:
         return _meaning(understood, named[0], store, principal, graph_schema)
+    if understood.path is not None:
+        reached = reach(understood.path, named, understood.types, store, principal, graph_schema)
+        if reached or not understood.path.simple:
+            return _along_paths(reached, named, store, principal, graph_schema)
     found = _stated(understood, named, store, principal, graph_schema)
     if not found and (understood.related or understood.overview or (len(named) > 1 and not understood.asked)):
         found = _related(understood, named, store, principal, graph_schema)
@@ -67,6 +77,38 @@ def answer_from_graph(
     together = _together(understood, named, store, principal, graph_schema)
     weaker = _answer(together, named, store, principal, graph_schema).statements if together else []
     return GraphAnswer("no_evidence", weaker=weaker)
+
+
+def _along_paths(
+    reached: Sequence[Reached], named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+) -> GraphAnswer:
+    """A statement for each thing that was reached: the steps that lead to it, each with the best of its evidence."""
+    edges = {edge.edge_id: edge for one in reached for edge in one.path}
+    proof: dict[str, Mention] = {}
+    for mention in store.evidence(principal, edge_ids=list(edges), limit=_EVIDENCE_EACH):
+        known = proof.setdefault(mention.edge_id or "", mention)
+        if mention.method == DECLARED and known.method != DECLARED:
+            proof[mention.edge_id or ""] = mention
+    nodes = {node.node_id: node for node in named}
+    ends = sorted({end for edge in edges.values() for end in (edge.source_id, edge.target_id)} - nodes.keys())
+    nodes.update((n.node_id, n) for n in store.neighbourhood(principal, ends, limit=1)[0] if n.node_id in ends)
+    answer = GraphAnswer("answered" if reached else "no_evidence", nodes=list(nodes.values()))
+    for one in reached:
+        if any(edge.edge_id not in proof for edge in one.path):
+            continue  # it went between two reads
+        own = [proof[edge.edge_id] for edge in one.path]
+        name = name_in(own[-1:], nodes[one.node.node_id])
+        steps = " ".join(_sentence(edge, nodes, schema) for edge in one.path)
+        answer.statements.append(GraphStatement(f"{name}: {steps}", tuple(dict.fromkeys(own)), "stated"))
+        answer.answers.append(name)
+        answer.edges += [edge for edge in one.path if edge not in answer.edges]
+    return answer
+
+
+def _sentence(edge: Edge, nodes: Mapping[str, Node], schema: GraphSchema) -> str:
+    text = schema.relations[edge.type].statement.replace("{source}", nodes[edge.source_id].name)
+    text = text.replace("{target}", nodes[edge.target_id].name)
+    return text[:1].upper() + text[1:]
 
 
 def _meaning(
@@ -245,15 +287,16 @@ def _statement(
 ) -> GraphStatement:
     # A sentence that states it proves more than a name that the lexicon classifies.
     proof = tuple(sorted(mentions, key=lambda m: m.method != "pattern"))
-    text = schema.relations[edge.type].statement.replace("{source}", nodes[edge.source_id].name)
-    text = text.replace("{target}", nodes[edge.target_id].name)
+    text = _sentence(edge, nodes, schema)
     basis: Basis = "stated"
     if edge.type == CO_OCCURS:
         basis = "co_occurrence"
     elif proof[0].method == "lexicon":
         basis = "lexicon"
-        text = _according(nodes[edge.source_id], text, schema)
-    return GraphStatement(text[:1].upper() + text[1:], proof, basis)
+        source = nodes[edge.source_id].name
+        bare = source + text[len(source) :] if text.casefold().startswith(source.casefold()) else text
+        text = _according(nodes[edge.source_id], bare, schema)
+    return GraphStatement(text, proof, basis)
 
 
 def _according(node: Node, text: str, schema: GraphSchema) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from foundation.graph_schema import CO_OCCURS, GraphSchema, mask
 from foundation.lexicon import Lexicon, is_abbreviation, node_id_of, normalise, tokens
 from foundation.ports.graph import GraphStore
 from foundation.types import Node, Principal
+from query_service.reasoning.graph_paths import PathQuery, compile_paths, in_common, tied_to
 
 _MAX_WORDS = 6
 """Words of a name that is looked up in the store."""
@@ -48,7 +50,7 @@ class Asked:
     """`given`: the end of the relation that the named entities are; `entities` index into the linked ones."""
 
     relation: str
-    given: str
+    given: Literal["source", "target", "any"]
     entities: tuple[int, ...]
 
 
@@ -66,6 +68,8 @@ class Question:
     """Asks for what is named beside a thing."""
     types: frozenset[str]
     """The node types that it asks for; empty where any will do."""
+    path: PathQuery | None = None
+    """Where it asks for the exact set that steps lead to."""
 
     @property
     def related(self) -> bool:
@@ -78,7 +82,12 @@ def understand(
 ) -> Question:
     """Entities by longest match (the lexicon, then aliases in the store), then the relations that its words ask for."""
     types, type_words = _asked_types(question, lexicon, schema)
-    linked = [e for e in _link(question, store, principal, lexicon, schema) if (e.start, e.end) not in type_words]
+    # The `CM` of an ICD-10-CM code is no cutaneous mastocytosis.
+    linked = [
+        entity
+        for entity in _link(question, store, principal, lexicon, schema)
+        if not any(start <= entity.start and entity.end <= end for start, end in type_words)
+    ]
     masked = _masked(question, linked)
     asked = tuple(_asked(masked, len(linked), schema))
     if types and any(a.relation == CO_OCCURS for a in asked):
@@ -86,16 +95,41 @@ def understand(
         for start, end in type_words:
             question = question[:start] + " " * (end - start) + question[end:]
         asked = tuple(_asked(_masked(question, linked), len(linked), schema))
+    yes_no, shared = _YES_NO.match(masked) is not None, _IN_COMMON.search(masked) is not None
     return Question(
         tuple(linked),
         asked,
         _asks_meaning(masked, linked, schema),
-        _YES_NO.match(masked) is not None,
-        _IN_COMMON.search(masked) is not None,
+        yes_no,
+        shared,
         _any_fits(schema.overview_questions, masked, schema),
         _any_fits(schema.together_questions, masked, schema),
         types,
+        None if yes_no else _path(masked, linked, asked, shared, types, schema),
     )
+
+
+def _path(
+    masked: str,
+    linked: Sequence[Linked],
+    asked: Sequence[Asked],
+    shared: bool,
+    types: frozenset[str],
+    schema: GraphSchema,
+) -> PathQuery | None:
+    """One step is a path only where it has no question of its own, or is asked of an ontology by its name."""
+    of_source = any(normalise(name) in normalise(masked) for name in schema.lexicon_names.values())
+    path = compile_paths(masked, [e.node.type if e.node else "" for e in linked], schema)
+    if path is not None and (not path.simple or not asked or of_source):
+        return path
+    stated = [one for one in asked if one.relation != CO_OCCURS]
+    if len(stated) == 1 and stated[0].given != "any":
+        entities = stated[0].entities
+        if (shared and len(entities) > 1) or (of_source and len(entities) == 1):
+            return in_common(stated[0].relation, stated[0].given, entities)
+    if not stated and of_source and linked and len(types) == 1:
+        return tied_to(next(iter(types)), range(len(linked)), schema)
+    return None
 
 
 def _masked(question: str, linked: Sequence[Linked]) -> str:
@@ -119,12 +153,13 @@ def _asked_types(question: str, lexicon: Lexicon, schema: GraphSchema) -> tuple[
     if opening is None:
         return frozenset(), []
     by_word = {normalise(word): type_ for type_, own in schema.type_words.items() for word in own}
+    longest = max((key.count(" ") + 1 for key in by_word), default=0)
     barred = {normalise(word) for word in (*_NOT_BEFORE_NOUN, *schema.barriers)}
     named = [(m.start, m.end) for m in lexicon.find(question)]
     found: list[tuple[str, tuple[int, int]]] = []
     i = opening + 1
     while i < len(words) and i <= opening + _MAX_BEFORE_NOUN:
-        length = next((n for n in (2, 1) if " ".join(words[i : i + n]) in by_word), 0)
+        length = next((n for n in range(longest, 0, -1) if " ".join(words[i : i + n]) in by_word), 0)
         if length:
             place = spans[i][0], spans[min(i + length, len(words)) - 1][1]
             if found and words[i - 1] not in ("and", "or", ","):

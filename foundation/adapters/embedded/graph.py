@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,7 +29,7 @@ from sqlalchemy import (
 from foundation.access import visible_version
 from foundation.adapters.embedded.graph_input import add, check_version, weigh
 from foundation.adapters.embedded.graph_merges import list_merges, pin, unpin
-from foundation.adapters.embedded.graph_reading import alike, edges_at, joined, of_asked, read_nodes
+from foundation.adapters.embedded.graph_reading import alike, all_edges, edges_at, joined, of_asked, read_nodes
 from foundation.adapters.embedded.graph_resolution import add_keys, related, settle
 from foundation.adapters.embedded.graph_sql import among, clusters_of, visible_node
 from foundation.errors import InvalidInput, NotFound
@@ -175,6 +175,26 @@ class PostgresGraph:
             known = {node_id for node in start for node_id in (node.node_id, *node.same_as)}
             around = read_nodes(connection, principal, [end for end in ends if end not in known], cluster_of)
             return joined([*start, *around], found.values())
+
+    def follow(
+        self,
+        principal: Principal,
+        node_ids: Sequence[str],
+        relation: str,
+        given: Literal["source", "target"],
+        *,
+        method: str | None = None,
+        limit: int = 20_000,
+    ) -> tuple[list[Node], list[Edge]]:
+        with transaction(self._engine) as connection:
+            alike_ids = list(dict.fromkeys([*node_ids, *clusters_of(connection, node_ids)]))
+            found = all_edges(connection, principal, alike_ids, relation, given, method, limit + 1)
+            if len(found) > limit:
+                raise InvalidInput(
+                    f"More than {limit} edges of {relation} start from these entities.", fix="Name narrower ones."
+                )
+            ends = dict.fromkeys(end for edge in found for end in (edge.source_id, edge.target_id))
+            return joined(read_nodes(connection, principal, list(ends)), found)
 
     def evidence(
         self, principal: Principal, *, node_ids: Sequence[str] = (), edge_ids: Sequence[str] = (), limit: int = 20

@@ -124,6 +124,27 @@ def edges_at(
     return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in connection.execute(statement, values)]
 
 
+def all_edges(
+    connection: Connection,
+    principal: Principal,
+    node_ids: Sequence[str],
+    relation: str,
+    given: str,
+    method: str | None,
+    limit: int,
+) -> list[Edge]:
+    """Visible edges of one relation with the `given` end among these nodes, in the order of their ids."""
+    start = edges.c.source_id if given == "source" else edges.c.target_id
+    seen = exists().where(
+        mentions.c.edge_id == edges.c.edge_id,
+        mentions.c.method == method if method is not None else true(),
+        visible_version(mentions.c.version_id, principal),
+    )
+    wanted = select(edges).where(among(start, node_ids), edges.c.type == relation, seen)
+    rows = connection.execute(wanted.order_by(edges.c.edge_id).limit(limit))
+    return [Edge(row.edge_id, row.source_id, row.target_id, row.type) for row in rows]
+
+
 @lru_cache(maxsize=256)
 def _best_edges(principal: Principal, *, typed: bool) -> Select[Any]:
     start = func.unnest(bindparam("ids", type_=ARRAY(String))).table_valued("node_id", name="start").render_derived()
