@@ -6,7 +6,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "pdf", "docx", "pptx", "odt", "rtf", "doc", "ppt", "html", "eml", "msg", "image", "text", "csv", "xlsx", "archive"
+    "pdf",
+    "docx",
+    "pptx",
+    "odt",
+    "rtf",
+    "doc",
+    "ppt",
+    "html",
+    "eml",
+    "msg",
+    "image",
+    "text",
+    "csv",
+    "xlsx",
+    "archive",
+    "obo",
 ]
 
 
@@ -39,6 +54,7 @@ EML = MediaType("message/rfc822", "eml", "mail")
 MSG = MediaType("application/vnd.ms-outlook", "msg", "Outlook mail")
 TEXT = MediaType("text/plain", "text", "plain text")
 MARKDOWN = MediaType("text/markdown", "text", "Markdown")
+OBO = MediaType("text/x-obo", "obo", "OBO file of terms")
 CSV = MediaType("text/csv", "csv", "CSV")
 TSV = MediaType("text/tab-separated-values", "csv", "tab-separated values")
 PNG = MediaType("image/png", "image", "PNG image")
@@ -54,7 +70,7 @@ BZIP2 = MediaType("application/x-bzip2", "archive", "bzip2 file")
 XZ = MediaType("application/x-xz", "archive", "xz file")
 
 KNOWN: tuple[MediaType, ...] = (
-    *(PDF, DOCX, PPTX, XLSX, XLS, XLSB, ODS, ODT, ODP, RTF, DOC, PPT, HTML, EML, MSG, TEXT, MARKDOWN, CSV, TSV),
+    *(PDF, DOCX, PPTX, XLSX, XLS, XLSB, ODS, ODT, ODP, RTF, DOC, PPT, HTML, EML, MSG, TEXT, MARKDOWN, OBO, CSV, TSV),
     *(PNG, JPEG, TIFF, BMP, WEBP, GIF, ZIP, TAR, GZIP, BZIP2, XZ),
 )
 
@@ -76,6 +92,7 @@ BY_EXTENSION: dict[str, MediaType] = {
     **dict.fromkeys(["msg"], MSG),
     **dict.fromkeys(["txt", "text", "log"], TEXT),
     **dict.fromkeys(["md", "markdown"], MARKDOWN),
+    **dict.fromkeys(["obo"], OBO),
     **dict.fromkeys(["csv"], CSV),
     **dict.fromkeys(["tsv", "tab"], TSV),
     **dict.fromkeys(["png"], PNG),

@@ -34,6 +34,7 @@ from foundation.media_kinds import (
     MACRO_FIX,
     MARKDOWN,
     MSG,
+    OBO,
     OOXML,
     PAGE_FIX,
     PDF,
@@ -166,7 +167,7 @@ def _fix(extension: str) -> str:
     return FIXES.get(extension, CONVERT_FIX)
 
 
-_TEXTUAL = ("text", "csv")
+_TEXTUAL = ("text", "csv", "obo")
 
 
 def _contradicts(claimed: MediaType, found: MediaType) -> bool:
@@ -266,6 +267,8 @@ def _binary_type(head: bytes, extension: str) -> MediaType:
 def _text_type(text: str, extension: str, *, whole: bool) -> MediaType:
     if extension in ("md", "markdown"):
         return MARKDOWN
+    if text.lstrip().startswith("format-version:") and extension in ("obo", "txt", ""):
+        return OBO
     if extension == "eml" or (extension == "" and _is_mail(text)):
         return EML
     claimed = _claimed(extension)

@@ -25,6 +25,7 @@ PARSERS = {
     "msg": "msg/1",
     "archive": "archive/1",
     "text": "text/2",
+    "obo": "obo/1",
     "csv": "csv/2",
     "xlsx": "xlsx/2",
 }

@@ -38,7 +38,7 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     data = path.read_bytes()
     if not data:
         raise EmptyFile(f"{file_name} is empty (0 bytes).")
-    text, warnings = _decode(data, file_name)
+    text, warnings = decode(data, file_name)
     if not text.strip():
         raise NoContent(f"{file_name} holds nothing but white space.", fix="Upload a file that has text.")
     markdown = PurePosixPath(file_name).suffix.lower() in (".md", ".markdown")
@@ -50,7 +50,8 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     return ParsedDocument(text, elements, PARSER, title=title, warnings=warnings)
 
 
-def _decode(data: bytes, file_name: str) -> tuple[str, list[FileWarning]]:
+def decode(data: bytes, file_name: str) -> tuple[str, list[FileWarning]]:
+    """In whatever encoding it is, with what that cost. DamagedFile where it is no text."""
     encoding = detect_encoding(data)
     if encoding is None:
         raise DamagedFile(f"{file_name} is binary data, not text.", fix="Upload a text file, or name its real type.")

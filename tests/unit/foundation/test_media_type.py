@@ -80,6 +80,8 @@ WINDOWS_PROGRAM = b"MZ\x90\0\x03\0\0\0\x04\0\0\0\xff\xff" + bytes(200)
         ("notes.txt", LETTER, "text", "text/plain"),
         ("notes.2024", LETTER, "text", "text/plain"),
         ("notes.md", b"| a | b |\n|---|---|\n| 1 | 2 |\n", "text", "text/markdown"),
+        ("terms.obo", b"format-version: 1.2\n\n[Term]\nid: X:1\nname: x\n", "obo", "text/x-obo"),
+        ("letter.obo", LETTER, "text", "text/plain"),
         ("data.csv", TABLE, "csv", "text/csv"),
         ("data.txt", TABLE, "csv", "text/csv"),
         ("data", TABLE.replace(b",", b"\t"), "csv", "text/tab-separated-values"),
