@@ -21,6 +21,7 @@ CELLS = " | "
 _ID = re.compile(r"([A-Za-z][\w.\-]*?)(?:_\d{4}\w*)?:(\S+)\Z")
 _STANZA = re.compile(r"\[(\w+)\]\s*\Z")
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)+)"\s+(\w+)')
+_LONGEST_NAME = 100
 _OBO = re.compile(r"\s*format-version:")
 
 
@@ -85,16 +86,18 @@ class _Reader:
         name = parts[2] if any(c.isalpha() for c in parts[2]) else f"{parts[1]} {parts[2]}"
         return Term(f"{parts[1]}:{parts[2]}", type_, name)
 
-    def add_node(self, term: Term, line: _Line, surface: str) -> str:
+    def add_node(self, term: Term, line: _Line, surface: str, method: str = DECLARED) -> str:
         """Seen where the line says it, or else by the whole line."""
         at = line.text.find(surface)
         start, end = (line.start + at, line.start + at + len(surface)) if at >= 0 else (line.start, line.end)
-        return self.builder.add_node(term, line.chunk, start, end, DECLARED, is_name=at >= 0)
+        return self.builder.add_node(term, line.chunk, start, end, method, is_name=at >= 0)
 
-    def add(self, source: tuple[Term, str], relation: str, target: tuple[Term, str], line: _Line) -> None:
-        ends = [self.add_node(term, line, surface) for term, surface in (source, target)]
+    def add(
+        self, source: tuple[Term, str], relation: str, target: tuple[Term, str], line: _Line, method: str = DECLARED
+    ) -> None:
+        ends = [self.add_node(term, line, surface, method) for term, surface in (source, target)]
         if ends[0] != ends[1]:
-            self.builder.add_edge(ends[0], relation, ends[1], line.chunk, line.start, line.end, DECLARED)
+            self.builder.add_edge(ends[0], relation, ends[1], line.chunk, line.start, line.end, method)
 
 
 def read_tables(chunks: Sequence[Chunk], builder: GraphBuilder, lexicon: Lexicon, schema: GraphSchema) -> None:
@@ -205,6 +208,8 @@ def _read_stanza(stanza: _Stanza, names: dict[str, str], reader: _Reader) -> Non
     for tag, value, line in stanza:
         if tag == "name":
             reader.add_node(own, line, name)
+        elif tag == "def":
+            _read_definition(value, line, (own, name), reader)
         elif tag == "synonym" and (synonym := _SYNONYM.match(value)) and synonym[2] == "EXACT":
             reader.add_node(own, line, synonym[1])
         else:
@@ -220,3 +225,17 @@ def _read_stanza(stanza: _Stanza, names: dict[str, str], reader: _Reader) -> Non
                 ends = (own, name), (other, label or words[0].rpartition(":")[2])
                 source, target = ends if declared.given == "source" else (ends[1], ends[0])
                 reader.add(source, declared.relation, target, line)
+
+
+def _read_definition(text: str, line: _Line, own: tuple[Term, str], reader: _Reader) -> None:
+    """`has_symptom fever` in the words of a definition: stated, not declared, because it need not be all there is."""
+    for tag, declared in reader.schema.ontology.tags.items():
+        if "_" not in tag:
+            continue
+        words = re.compile(rf"(?<!\w){re.escape(tag).replace('_', '[_ ]')} ")
+        for said in words.finditer(text):
+            for match in reader.lexicon.find(text[said.end() : said.end() + _LONGEST_NAME])[:1]:
+                if match.start == 0 and len(match.term_ids) == 1:
+                    other = reader.lexicon.terms[match.term_ids[0]], text[said.end() : said.end() + match.end]
+                    source, target = (own, other) if declared.given == "source" else (other, own)
+                    reader.add(source, declared.relation, target, line, "pattern")

@@ -99,7 +99,8 @@ def _along_paths(
         own = [proof[edge.edge_id] for edge in one.path]
         name = name_in(own[-1:], nodes[one.node.node_id])
         steps = " ".join(_sentence(edge, nodes, schema) for edge in one.path)
-        answer.statements.append(GraphStatement(f"{name}: {steps}", tuple(dict.fromkeys(own)), "stated"))
+        text = steps if steps.casefold().startswith(name.casefold()) else f"{name}: {steps}"
+        answer.statements.append(GraphStatement(text, tuple(dict.fromkeys(own)), "stated"))
         answer.answers.append(name)
         answer.edges += [edge for edge in one.path if edge not in answer.edges]
     return answer

@@ -90,3 +90,16 @@ def test_tables_of_other_things_declare_nothing(schema: GraphSchema) -> None:
         "id | label | xrefs\n1 | red fever | 2",
     ):
         assert said(extract_table(cut(text), Lexicon.of([]), schema)) == {}, text
+
+
+def test_a_definition_states_what_it_says_with_the_name_of_a_tag(schema: GraphSchema) -> None:
+    lexicon = Lexicon.of([Term("SYMP:1", "symptom", "itchy nose"), Term("SYMP:2", "symptom", "slow blink")])
+    text = (
+        "format-version: 1.2\n\n[Term]\nid: DOID:1\nname: red fever\n"
+        'def: "A fever. It has_symptom itchy nose, has symptom slow blink and has_symptom something else." []'
+    )
+    graph = extract(cut(text), lexicon=lexicon, graph_schema=schema)
+    names = {node.node_id: node.name for node in graph.nodes}
+    found = {(names[e.source_id], e.type, names[e.target_id]) for e in graph.edges if e.type == "symptom_of"}
+    assert found == {(symptom, "symptom_of", "red fever") for symptom in ("itchy nose", "slow blink")}
+    assert said(graph) == {}
