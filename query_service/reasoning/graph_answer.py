@@ -68,10 +68,11 @@ def answer_from_graph(
         if reached or not understood.path.simple:
             return _along_paths(reached, named, store, principal, graph_schema)
     found = _stated(understood, named, store, principal, graph_schema)
+    limit = _RANKING_LIMIT if found else MAX_STATEMENTS  # of a relation that is asked for, all; of any tie, the best
     if not found and (understood.related or understood.overview or (len(named) > 1 and not understood.asked)):
         found = _related(understood, named, store, principal, graph_schema)
     if found:
-        return _answer(found, named, store, principal, graph_schema)
+        return _answer(found, named, store, principal, graph_schema, limit)
     if not understood.asked:
         return GraphAnswer("no_evidence")
     together = _together(understood, named, store, principal, graph_schema)
@@ -256,9 +257,14 @@ def _together(
 
 
 def _answer(
-    edges: Sequence[Edge], named: Sequence[Node], store: GraphStore, principal: Principal, schema: GraphSchema
+    edges: Sequence[Edge],
+    named: Sequence[Node],
+    store: GraphStore,
+    principal: Principal,
+    schema: GraphSchema,
+    limit: int = MAX_STATEMENTS,
 ) -> GraphAnswer:
-    """Statements of these edges, best proven and nearest first."""
+    """Statements of at most `limit` of these edges, best proven and nearest first."""
     ids = [node.node_id for node in named]
     nodes = {n.node_id: n for n in named}
     ends = sorted({end for edge in edges for end in (edge.source_id, edge.target_id)})
@@ -275,7 +281,7 @@ def _answer(
         return (weakness, -round(score, 9), -len(proof), edge.edge_id)
 
     # An edge whose evidence went between two reads says nothing any more.
-    kept = sorted((e for e in edges if e.edge_id in evidence), key=order)[:MAX_STATEMENTS]
+    kept = sorted((e for e in edges if e.edge_id in evidence), key=order)[:limit]
     statements = _merged(_statement(e, nodes, evidence[e.edge_id], schema) for e in kept)
     shown = {end for e in kept for end in (e.source_id, e.target_id)}
     return GraphAnswer(
