@@ -217,21 +217,26 @@ class _Smoke:
 
     def _kill_run(self, document_ids: list[str]) -> bool:
         """kill -9 of the process that works on these documents, once one of them is past its first stages."""
-        code_server = next(child for child in self.stack.children if child.name == "code server askline")
-        assert code_server.process is not None
-        server = psutil.Process(code_server.process.pid)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             items = self.client.get("/documents", q="killed-", limit=100)["items"]
             at_work = [i for i in items if i["document_id"] in document_ids and i["status"] == "processing"]
             if any(item["stage"] in ("chunks", "embeddings", "search_index") for item in at_work):
-                for process in server.children():
-                    # Dagster's code server spawns one process a run.
-                    if "spawn_main" in " ".join(process.cmdline()):
-                        process.kill()
-                        return True
+                processes = self._run_processes()
+                for process in processes:
+                    process.kill()
+                return bool(processes)
             time.sleep(0.05)
         return False
+
+    def _run_processes(self) -> list[psutil.Process]:
+        """The processes in which runs execute: the workers' children, or without workers what the code server spawns."""
+        by_name = {child.name: child.process for child in self.stack.children}
+        workers, server = by_name.get("run workers"), by_name["code server askline"]
+        if workers is not None:
+            return psutil.Process(workers.pid).children()
+        assert server is not None
+        return [p for p in psutil.Process(server.pid).children() if "spawn_main" in " ".join(p.cmdline())]
 
     def _holding(self, *needles: bytes) -> list[Path]:
         """Files of the stores, looked at byte by byte, that hold one of these words of the erased documents."""
