@@ -230,7 +230,7 @@ class _Smoke:
         return False
 
     def _run_processes(self) -> list[psutil.Process]:
-        """The processes in which runs execute: the workers' children, or without workers what the code server spawns."""
+        """Where runs execute: the workers' children, or without workers what the code server spawns."""
         by_name = {child.name: child.process for child in self.stack.children}
         workers, server = by_name.get("run workers"), by_name["code server askline"]
         if workers is not None:

@@ -117,6 +117,7 @@ class Stores:
 
     @cached_property
     def search(self) -> AliasedSearch:
+        self._embedded("search")
         return AliasedSearch(self.index_of(self.serving), self._beside)
 
     def index_of(self, index: PhysicalIndex) -> SearchIndex:
