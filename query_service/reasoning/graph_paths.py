@@ -229,10 +229,15 @@ def _edges(ids: set[str], step: Step, nodes: dict[str, Node], store: GraphStore,
 
 
 def name_in(evidence: Sequence[Mention], node: Node) -> str:
-    """What the evidence calls the node, where that is one of its names; else its own name."""
+    """What the evidence calls the node, where that is one of its names; else its own name.
+
+    A name that fills a cell of a row beats one that only stands in it: `atopic dermatitis | eczema` says eczema.
+    """
     names = sorted({node.name, *node.aliases}, key=lambda name: (name != node.name, -len(name), name))
     quoted = [m.surface for m in evidence]
-    return next((name for name in names if any(_stands_in(name, text) for text in quoted)), node.name)
+    cells = {cell.strip() for text in quoted for cell in text.split("|")}
+    whole = next((name for name in names if name in cells), None)
+    return whole or next((name for name in names if any(_stands_in(name, text) for text in quoted)), node.name)
 
 
 def _stands_in(name: str, text: str) -> bool:

@@ -214,13 +214,18 @@ def _link(
         for start, end, node_ids in known
     ]
     candidates += _link_aliases(question, store, principal, schema)
-    # Longest first; of two that name the same words, the one that the store knows.
-    candidates.sort(key=lambda c: (c.start - c.end, c.node is None, c.start))
+    # Longest first; of two that name the same words, the one that the store knows, best by that very spelling
+    # (`type 5` and `type V` may be two).
+    candidates.sort(key=lambda c: (c.start - c.end, c.node is None, not _is_spelt(c), c.start))
     taken: list[Linked] = []
     for candidate in candidates:
         if all(candidate.end <= other.start or other.end <= candidate.start for other in taken):
             taken.append(candidate)
     return sorted(taken, key=lambda c: c.start)
+
+
+def _is_spelt(linked: Linked) -> bool:
+    return linked.node is not None and linked.surface in (linked.node.name, *linked.node.aliases)
 
 
 def _link_aliases(question: str, store: GraphStore, principal: Principal, schema: GraphSchema) -> list[Linked]:

@@ -14,8 +14,9 @@ from foundation.domain import load_domain
 from foundation.graph_schema import GraphSchema, load_graph_schema, mask
 from foundation.lexicon import load_lexicon
 from foundation.resolution import Resolver
+from foundation.types import Mention, Node
 from query_service.reasoning.graph_answer import GraphAnswer, answer_from_graph
-from query_service.reasoning.graph_paths import Branch, Step, compile_paths
+from query_service.reasoning.graph_paths import Branch, Step, compile_paths, name_in
 
 UP, DOWN = Step("is_a", "source"), Step("is_a", "target")
 SYMPTOM, OF = Step("symptom_of", "target"), Step("symptom_of", "source")
@@ -36,6 +37,8 @@ DOID:3\tdark blue fever\tSYMP:2\tslow blink
 CODES = """id\tlabel\txrefs
 DOID:1\tred fever\tICD10CM:R01.2, ICD10CM:R01.3
 DOID:2\tblue fever\tMESH:D0001
+DOID:6\tgreen fever type 5\tICD10CM:R05
+DOID:7\tgreen fever type V\tICD10CM:R06
 """
 
 
@@ -85,6 +88,13 @@ def test_phrases_compile_to_steps_from_the_entity_outwards(schema: GraphSchema) 
         assert compiled(question, schema) == expected, question
 
 
+def test_an_answer_is_called_what_its_row_calls_it() -> None:
+    row = "DOID:1 | atopic dermatitis | SYMP:1 | eczema"
+    node = Node("n", "disease", "dermatitis", None, ("eczema", "skin rash"))
+    for text, name in ((row, "eczema"), ("Atopic dermatitis means skin rash.", "dermatitis"), ("Gout.", "dermatitis")):
+        assert name_in([Mention("c", "v", 0, len(text), text, "declared", edge_id="e")], node) == name
+
+
 def test_answers_are_exact_sets_each_with_every_step_as_evidence(ask: Callable[..., GraphAnswer]) -> None:
     cases = {
         "What is the parent class of the parent class of dark blue fever?": ["colour fever"],
@@ -96,6 +106,8 @@ def test_answers_are_exact_sets_each_with_every_step_as_evidence(ask: Callable[.
         "Which symptoms does the Disease Ontology link to red fever?": ["itchy nose", "slow blink"],
         "Which ICD-10-CM codes does the Disease Ontology give for red fever?": ["R01.2", "R01.3"],
         "Which ICD-10-CM code does the Disease Ontology give for blue fever?": [],
+        "Which ICD-10-CM code does the Disease Ontology give for green fever type 5?": ["R05"],
+        "Which ICD-10-CM code does the Disease Ontology give for green fever type V?": ["R06"],
         'Which kinds of blue fever are linked to the symptom "itchy nose"?': [],
     }
     for question, expected in cases.items():
