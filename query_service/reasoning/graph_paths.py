@@ -198,12 +198,22 @@ def _walk(branch: Branch, start: Node, nodes: dict[str, Node], store: GraphStore
 def _step(
     ids: set[str], step: Step, nodes: dict[str, Node], store: GraphStore, principal: Principal
 ) -> dict[str, tuple[str, Edge]]:
-    """Where one step leads, with where from and by which edge."""
+    """Where one step leads, with where from and by which edge: by what is declared, or else by all that is stated."""
+    declared = _reached(ids, step, DECLARED, nodes, store, principal)
+    return declared or _reached(ids, step, None, nodes, store, principal)
+
+
+def _reached(
+    ids: set[str], step: Step, method: str | None, nodes: dict[str, Node], store: GraphStore, principal: Principal
+) -> dict[str, tuple[str, Edge]]:
     reached: dict[str, tuple[str, Edge]] = {}
     frontier = ids
     for _ in range(_MAX_DEPTH if step.transitive else 1):
         new: dict[str, tuple[str, Edge]] = {}
-        for edge in _edges(frontier, step, nodes, store, principal):
+        asked = sorted({i for node_id in frontier for i in (node_id, *nodes[node_id].same_as)})
+        found, edges = store.follow(principal, asked, step.relation, step.given, method=method) if asked else ([], [])
+        nodes.update((node.node_id, node) for node in found)
+        for edge in edges:
             came, end = edge.source_id, edge.target_id
             if step.given == "target":
                 came, end = end, came
@@ -214,18 +224,6 @@ def _step(
         if not frontier:
             break
     return reached
-
-
-def _edges(ids: set[str], step: Step, nodes: dict[str, Node], store: GraphStore, principal: Principal) -> list[Edge]:
-    if not ids:
-        return []
-    asked = sorted({i for node_id in ids for i in (node_id, *nodes[node_id].same_as)})
-    for method in (DECLARED, None):
-        found, edges = store.follow(principal, asked, step.relation, step.given, method=method)
-        if edges:
-            nodes.update((node.node_id, node) for node in found)
-            return edges
-    return []
 
 
 def name_in(evidence: Sequence[Mention], node: Node) -> str:
