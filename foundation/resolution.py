@@ -56,6 +56,10 @@ class Resolver:
     def _variants(self) -> NameVariants:
         return NameVariants(self._domain[0])
 
+    def load_ahead(self) -> None:
+        """What the first judgement would load and learn, about 1 s."""
+        _ = self._variants
+
     def keys(self, node: Node) -> list[str]:
         """What a node shares with every node that may be the same thing. Few nodes share one: these are compared."""
         names = {normalise(name) for name in (node.name, *node.aliases)} - {""}

@@ -155,7 +155,11 @@ class Stores:
     @cached_property
     def graph(self) -> GraphStore:
         self._embedded("graph")
-        return PostgresGraph(self.engine, Resolver(self._domain_data))
+        return PostgresGraph(self.engine, self.resolver)
+
+    @cached_property
+    def resolver(self) -> Resolver:
+        return Resolver(self._domain_data)
 
     def _domain_data(self) -> tuple[Lexicon, GraphSchema]:
         return load_lexicon(self.domain.folder), load_graph_schema(self.domain.file("graph.yaml"))

@@ -57,6 +57,7 @@ def _load_ahead(**_: Any) -> None:
     which only hands out runs, stays small."""
     import pipelines.definitions  # noqa: F401
     from pipelines.graph_artefact import load_extractor
+    from pipelines.parsing.workers import start_server
     from pipelines.resources import process_stores
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no run outlives the worker that answers for it
@@ -64,6 +65,8 @@ def _load_ahead(**_: Any) -> None:
     stores = process_stores()
     stores.embedder.embed_passages(["warm"])
     load_extractor(stores.domain)
+    stores.resolver.load_ahead()
+    start_server()
 
 
 @signals.task_failure.connect

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -35,7 +36,10 @@ from pipelines.parsing.process_limits import set_limit
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
 
-_PRELOAD = ["__main__", "pipelines.parsing.pdf", "pipelines.parsing.docx", "pipelines.parsing.text"]
+_PRELOAD = [
+    "__main__",
+    *(f"pipelines.parsing.{name}" for name in ("dispatch", "pdf", "docx", "text", "csv_file", "xlsx_file")),
+]
 _TASKS_PER_WORKER = 500
 """A worker is replaced after that many files, so that what a C library leaks stays bounded."""
 _OPEN_FILES = 256
@@ -51,6 +55,12 @@ class _Limits:
     max_output_mb: int
     waiting_s: float
     temporary: Path | None
+
+
+def start_server() -> None:
+    """Have the fork server ready, with the common parsers imported, before the first file comes."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(_PRELOAD)
+    forkserver.ensure_running()
 
 
 class ParserPool:
