@@ -145,10 +145,10 @@ class SearchSettings(_Group):
 
 
 class EvaluationSettings(_Group):
-    questions: Path = Field(
-        Path(__file__).parent.parent / "samples" / "questions.yaml",
-        description="Questions with facts and files, in the form of samples/questions.yaml; a new search index must"
-        " find what the old one finds. Fewer than 5 about your files: sentences of the corpus are looked for.",
+    questions: Path | None = Field(
+        None,
+        description="Questions with facts and files, in the form of samples/questions.yaml, which is the default; a new"
+        " search index must find what the old one finds. Fewer than 5 about your files: sentences of the corpus.",
     )
     allowed_loss: float = Field(
         0.02, ge=0, le=1, description="By how much a new index's hit rate may lie below the old one's."

@@ -20,6 +20,7 @@ from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Hit, SearchFilter
 from pipelines.rebuild import Rebuild
 
+_SAMPLES = Path(__file__).parent.parent / "samples" / "questions.yaml"
 AT = 5
 """A hit stands among the first so many."""
 _MOST_KNOWN_ITEMS = 200
@@ -62,7 +63,7 @@ def evaluate(stores: Stores, rebuild: Rebuild) -> Evaluation:
     with transaction(stores.engine) as connection:
         answering = corpus.answering_versions(connection)
     limits = stores.settings.evaluation
-    kind, questions = "questions", _golden(limits.questions, answering)
+    kind, questions = "questions", _golden(limits.questions or _SAMPLES, answering)
     if len(questions) < _LEAST_QUESTIONS:
         kind, questions = "sentences of the corpus", _known_items(stores, answering)
     everything = SearchFilter(tuple(sorted({entry for version in answering for entry in version.acl})))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     RowMapping,
-    ScalarResult,
     Table,
     Update,
     and_,
@@ -27,19 +26,26 @@ from foundation.registry.tables import chunks, citations, mentions
 from foundation.types import Chunk
 
 
-def replace_chunks(
-    connection: Connection, version_id: str, found: Sequence[Chunk], *, parser: str, chunker: str
-) -> None:
-    """The version's chunks are these. When they are there already nothing is touched, so that mentions stay."""
-    known: ScalarResult[str] = connection.execute(
-        select(chunks.c.chunk_id).where(_of(version_id)).order_by(chunks.c.ordinal)
-    ).scalars()
-    if list(known) == [chunk.chunk_id for chunk in found]:
-        return
-    ids = [chunk.chunk_id for chunk in found]
-    connection.execute(delete(chunks).where(or_(_of(version_id), chunks.c.chunk_id.in_(ids))))
-    if found:
-        connection.execute(insert(chunks), [_row(chunk, parser, chunker) for chunk in found])
+def replace_chunks(connection: Connection, found: Mapping[str, tuple[str, Sequence[Chunk]]], *, chunker: str) -> None:
+    """These (version → parser, chunks) are the chunks of their versions.
+
+    Where they are there already nothing is touched, so that mentions stay.
+    """
+    known: dict[str, list[str]] = {version_id: [] for version_id in found}
+    current = select(chunks.c.version_id, chunks.c.chunk_id).where(_of(*found)).order_by(chunks.c.ordinal)
+    for row in connection.execute(current):
+        known[row.version_id].append(row.chunk_id)
+    new = {
+        version_id: [_row(chunk, parser, chunker) for chunk in of_version]
+        for version_id, (parser, of_version) in found.items()
+        if known[version_id] != [chunk.chunk_id for chunk in of_version]
+    }
+    rows = [row for of_version in new.values() for row in of_version]
+    if new:
+        ids = [row["chunk_id"] for row in rows]
+        connection.execute(delete(chunks).where(or_(_of(*new), chunks.c.chunk_id.in_(ids))))
+    if rows:
+        connection.execute(insert(chunks), rows)
 
 
 def exchange_chunks(connection: Connection, found: Iterable[tuple[str, str, Sequence[Chunk]]]) -> int:
@@ -92,8 +98,8 @@ def _moved(table: Table, version_id: str) -> Update:
     )
 
 
-def _of(version_id: str) -> ColumnElement[bool]:
-    return and_(chunks.c.version_id == version_id, chunks.c.replaced_at.is_(None))
+def _of(*version_ids: str) -> ColumnElement[bool]:
+    return and_(chunks.c.version_id.in_(version_ids), chunks.c.replaced_at.is_(None))
 
 
 def _row(chunk: Chunk, parser: str, chunker: str) -> dict[str, Any]:

@@ -242,6 +242,18 @@ def active_access(connection: Connection, version_id: str) -> tuple[list[str], l
     return _access(connection, version_id, documents.c.active_version == version_id)
 
 
+def shared_contents(connection: Connection, version_ids: Sequence[str]) -> list[str]:
+    """Of these contents those that more than one living document has."""
+    rows = connection.execute(
+        select(document_versions.c.version_id)
+        .join(documents, documents.c.document_id == document_versions.c.document_id)
+        .where(document_versions.c.version_id.in_(version_ids), documents.c.deleted_at.is_(None))
+        .group_by(document_versions.c.version_id)
+        .having(func.count() > 1)
+    )
+    return list(rows.scalars())
+
+
 def _access(
     connection: Connection, version_id: str, which: ColumnElement[bool]
 ) -> tuple[list[str], list[str], str | None]:

@@ -7,21 +7,23 @@ from typing import Any
 import dagster as dg
 import numpy as np
 
-from foundation.errors import NoContent, NotFound, StageFailed
+from foundation.errors import NoContent, NotFound, StageFailed, Unavailable
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
-from pipelines.batch import Counts, Outcome, one_by_one, run_stage, together_or_alone, versions_of_run
+from pipelines.batch import Outcome, run_stage, together_or_alone, versions_of_run
 from pipelines.chunking import chunk_document, embedding_text
 from pipelines.code_versions import embedding_name, parser
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
 _TOGETHER = 256
-"""Chunks of several small files are embedded in one go, so that short texts fill whole batches."""
+"""Chunks of several small files are written, and embedded, in one go."""
+_Cut = tuple[list[Chunk], float]
+"""The chunks of a version, and the seconds that they took."""
 
 CHUNK_COLUMNS = (
     ("chunk_id", "text", "Derived from version, parser, chunker and ordinal"),
@@ -43,20 +45,46 @@ CHUNK_COLUMNS = (
 def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.CHUNKS, versions, one_by_one(lambda version: _chunk(at, version)))
+    report = run_stage(context, at, Stage.CHUNKS, versions, lambda todo: _chunk(at, todo))
     return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=at.chunker)
 
 
-def _chunk(stores: Stores, version: ClaimedVersion) -> Counts:
-    name = parser(version)
-    parsed = stores.artefacts.load_parsed(version.version_id, name)
+def _chunk(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+    """Several small files are written to the registry in one transaction."""
+    group: list[tuple[ClaimedVersion, _Cut]] = []
+    for version in versions:
+        started = time.monotonic()
+        try:
+            found = _cut(stores, version)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  the version ends as failed, with this as its reason
+            yield Outcome(version, time.monotonic() - started, error)
+            continue
+        group.append((version, (found, time.monotonic() - started)))
+        if sum(len(cut) for _, (cut, _) in group) >= _TOGETHER:
+            yield from together_or_alone(group, lambda cut: _register(stores, cut))
+            group = []
+    yield from together_or_alone(group, lambda cut: _register(stores, cut))
+
+
+def _cut(stores: Stores, version: ClaimedVersion) -> list[Chunk]:
+    parsed = stores.artefacts.load_parsed(version.version_id, parser(version))
     found = chunk_document(parsed, version_id=version.version_id, embedder=stores.embedder)
     if not found:
         raise NoContent(f"{version.file_name}: its text gave no chunk to index.")
     stores.artefacts.save_chunks(version.version_id, stores.chunker, found)
+    return found
+
+
+def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]]) -> list[Outcome]:
     with transaction(stores.engine) as connection:
-        replace_chunks(connection, version.version_id, found, parser=name, chunker=stores.chunker)
-    return {"chunks": len(found), "tokens": sum(chunk.tokens for chunk in found)}
+        found = {version.version_id: (parser(version), chunks) for version, (chunks, _) in group}
+        replace_chunks(connection, found, chunker=stores.chunker)
+    return [
+        Outcome(version, seconds, {"chunks": len(chunks), "tokens": sum(chunk.tokens for chunk in chunks)})
+        for version, (chunks, seconds) in group
+    ]
 
 
 @stage_asset(

@@ -7,10 +7,11 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import NotFound, StageFailed
+from foundation.publication import tell_index
 from foundation.registry.database import transaction
-from foundation.registry.documents import access_of_version
+from foundation.registry.documents import access_of_version, shared_contents
 from foundation.stores import Stores
-from foundation.types import ClaimedVersion, IndexedChunk, Stage
+from foundation.types import Chunk, ClaimedVersion, IndexedChunk, Stage, Vector
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
@@ -18,6 +19,7 @@ from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
+_Embedded = list[tuple[Chunk, Vector]]
 _TOGETHER = 1000
 """Chunks that go into one commit, about."""
 
@@ -33,11 +35,9 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     report = run_stage(context, at, Stage.SEARCH_INDEX, versions, lambda todo: _index(at, todo))
     # The same bytes under another name are indexed already; only who may find them has changed.
-    for version in versions:
-        with transaction(at.engine) as connection:
-            access = access_of_version(connection, version.version_id)
-        if len(access[1]) > 1:
-            at.search.update_access(version.version_id, *access)
+    with transaction(at.engine) as connection:
+        shared = shared_contents(connection, [version.version_id for version in versions])
+    tell_index(at.engine, at.search, *shared)
     return result(
         report,
         {"chunks": "indexed_chunks"},
@@ -49,33 +49,37 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
 
 def _index(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
     """Several small versions share a commit; each is read back before it counts as indexed."""
-    group: list[tuple[ClaimedVersion, list[IndexedChunk]]] = []
+    group: list[tuple[ClaimedVersion, _Embedded]] = []
     for version in versions:
         try:
-            group.append((version, _rows(stores, version)))
+            group.append((version, _embedded(stores, version)))
         except NotFound as error:
             yield Outcome(version, 0.0, error)
             continue
-        if sum(len(rows) for _, rows in group) >= _TOGETHER:
+        if sum(len(chunks) for _, chunks in group) >= _TOGETHER:
             yield from together_or_alone(group, lambda found: _write(stores, found))
             group = []
     yield from together_or_alone(group, lambda found: _write(stores, found))
 
 
-def _rows(stores: Stores, version: ClaimedVersion) -> list[IndexedChunk]:
+def _embedded(stores: Stores, version: ClaimedVersion) -> _Embedded:
     chunks = stores.artefacts.load_chunks(version.version_id, stores.chunker)
     ids, vectors = stores.artefacts.load_embeddings(version.version_id, embedding_name(stores.embedder))
     by_id = dict(zip(ids, vectors, strict=True))
-    with transaction(stores.engine) as connection:
-        acl, document_ids, document_type = access_of_version(connection, version.version_id)
-    return [
-        IndexedChunk(chunk, by_id[chunk.chunk_id], tuple(acl), tuple(document_ids), document_type) for chunk in chunks
-    ]
+    return [(chunk, by_id[chunk.chunk_id]) for chunk in chunks]
 
 
-def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[IndexedChunk]]]) -> list[Outcome]:
+def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Embedded]]) -> list[Outcome]:
     started = time.monotonic()
-    stores.search.write_versions({version.version_id: rows for version, rows in group})
+    with transaction(stores.engine) as connection:
+        access = {version.version_id: access_of_version(connection, version.version_id) for version, _ in group}
+    written = {}
+    for version, chunks in group:
+        acl, document_ids, document_type = access[version.version_id]
+        written[version.version_id] = [
+            IndexedChunk(chunk, vector, tuple(acl), tuple(document_ids), document_type) for chunk, vector in chunks
+        ]
+    stores.search.write_versions(written)
     share = (time.monotonic() - started) / len(group)
     outcomes = []
     for version, rows in group:

@@ -77,7 +77,7 @@ def ingest(
                 card={"document_type": document_type},
             ),
         )
-        replace_chunks(connection, version, chunks, parser=document.parser, chunker=CHUNKER)
+        replace_chunks(connection, {version: (document.parser, chunks)}, chunker=CHUNKER)
         connection.execute(
             insert(stages).values(
                 document_id=received.document_id,
