@@ -15,6 +15,7 @@ from foundation.registry.stages import complete_among, forget_stage, replaced_in
 from foundation.registry.table_names import answering_documents
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
+from pipelines.code_versions import is_table
 from pipelines.datasets import name_tables
 from pipelines.members import beyond_limits, holds_members, land_members, settle_members
 from pipelines.read_back import not_read_back
@@ -36,8 +37,9 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
             if replaced is None:
                 continue
             activated += 1
-            name_tables(connection, version.document_id, version.file_name, version.version_id)
-            show_tables(connection, stores.relational, version.version_id, replaced or None)
+            if replaced or is_table(version):
+                name_tables(connection, version.document_id, version.file_name, version.version_id)
+                show_tables(connection, stores.relational, version.version_id, replaced or None)
             if version.document_id in landed:
                 settle_members(connection, stores, version.document_id, landed[version.document_id])
     with transaction(stores.engine) as connection:
