@@ -29,6 +29,7 @@ class TestBge(EmbedderContract):
         alone = np.concatenate([embedder.embed_passages([text]) for text in TEXTS])
         assert np.array_equal(alone, embedder.embed_passages([*TEXTS, "word " * 400])[:-1])
 
+    @pytest.mark.slow
     def test_dense_retrieval_reaches_the_models_published_range_on_real_claims(
         self, embedder: OnnxEmbedder, shared_data: Path
     ) -> None:

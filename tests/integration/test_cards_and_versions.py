@@ -98,6 +98,7 @@ def test_a_sidecar_that_comes_later_describes_the_file_that_is_there(
     assert of_type(stores, "timetable") == 1
 
 
+@pytest.mark.slow
 def test_in_the_landing_folder_a_sidecar_is_no_document_and_its_change_is_noticed(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
@@ -128,6 +129,7 @@ def test_in_the_landing_folder_a_sidecar_is_no_document_and_its_change_is_notice
     assert list(stores.landing.current()) == []
 
 
+@pytest.mark.slow
 def test_a_new_versions_card_waits_for_it_and_what_belongs_to_a_version_goes_with_it(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
@@ -290,6 +292,7 @@ def test_ingesting_again_never_changes_who_may_see(client: TestClient, stores: S
     assert stores.search.search("ferry", None, SearchFilter(("public",))) == []
 
 
+@pytest.mark.slow
 def test_an_answer_over_a_version_that_was_replaced_is_stale_until_it_comes_back(
     client: TestClient, run_job: RunJob
 ) -> None:

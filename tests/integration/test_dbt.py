@@ -168,6 +168,7 @@ def test_the_marts_of_real_tables_hold_what_a_plain_computation_over_the_files_g
     assert not (stores.settings.folder / "dbt" / "marts").exists()
 
 
+@pytest.mark.slow
 def test_several_files_make_one_source_a_failed_test_keeps_the_mart_and_a_lost_source_withdraws_it(
     stores: Stores, offline_dbt: Path, shared_data: Path
 ) -> None:

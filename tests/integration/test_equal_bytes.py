@@ -85,6 +85,7 @@ def test_neither_sees_the_names_of_the_other(client: TestClient, both: tuple[dic
         assert other not in said
 
 
+@pytest.mark.slow
 def test_each_asks_by_the_name_of_their_own_file_and_a_deletion_leaves_the_other(
     client: TestClient, run_job: RunJob, stores: Stores, both: tuple[dict[str, str], dict[str, str]]
 ) -> None:

@@ -49,6 +49,7 @@ def test_samples_are_told_apart_by_their_text_alone(name: str, kind: str) -> Non
     assert sum(r.probability for r in found.ranked) == pytest.approx(1.0, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_real_files_of_other_kinds_are_told_or_left_open(shared_data: Path) -> None:
     folder = shared_data / "documents"
     kinds = {
