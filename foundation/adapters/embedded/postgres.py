@@ -15,6 +15,7 @@ from psycopg import sql
 from foundation.errors import ConfigurationError, Unavailable
 
 DATABASE = "askline"
+_START_LOCK = 0x41534B53
 # Everything is in memory or on a local disk, so an index page costs what a table page costs; compiling a query
 # takes longer than ours run.
 _SETTINGS = ("random_page_cost = 1.1", "jit = off")
@@ -60,8 +61,10 @@ def start(folder: Path) -> str:
             f"Postgres in {folder} did not start: {error}\n{tail}",
             fix="Read the log above; remove a stale postmaster.pid, or free disk space.",
         ) from error
-    ensure_database(server.get_uri(), DATABASE)
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Several processes start at once, and none waits for another's change of the same row by itself.
+        connection.execute("select pg_advisory_lock(%s)", (_START_LOCK,))
+        ensure_database(server.get_uri(), DATABASE)
         for setting in _SETTINGS:
             connection.execute(f"alter database {DATABASE} set {setting}")
     url: str = server.get_uri(DATABASE)
