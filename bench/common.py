@@ -86,19 +86,6 @@ class RunningStack:
             found["Postgres"] = _tree(psutil.Process(server))
         return found
 
-    def check_ports(self) -> None:
-        """Unavailable when what answers at our addresses is not ours: two stacks may find the same port free."""
-        ports = {
-            connection.laddr.port
-            for tree in self.programs().values()
-            for process in tree
-            for connection in process.net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN
-        }
-        for url in (self.addresses.service_url, self.addresses.dagster_url):
-            if httpx.URL(url).port not in ports:
-                raise Unavailable(f"Another program took the port of {url} meanwhile.", fix="Run the bench again.")
-
     def cpu_seconds(self) -> float:
         """CPU that all programs have used so far; what has ended counts in the process that waited for it."""
         return sum(cpu_seconds(process) for tree in self.programs().values() for process in tree)
@@ -146,7 +133,6 @@ def running_stack(folder: Path) -> Iterator[RunningStack]:
         if addresses is None:
             raise Unavailable(f"The stack stopped right after its start.\n{up.log_tail()}")
         stack = RunningStack(settings, addresses, seconds)
-        stack.check_ports()
         try:
             yield stack
         finally:
