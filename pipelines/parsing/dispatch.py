@@ -20,7 +20,7 @@ PARSERS = {
     "rtf": "rtf/1",
     "doc": "doc/1",
     "ppt": "ppt/1",
-    "html": "html/1",
+    "html": "html/2",
     "eml": "eml/1",
     "msg": "msg/1",
     "archive": "archive/1",

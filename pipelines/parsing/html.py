@@ -14,7 +14,7 @@ from pipelines.parsing.assembly import Assembly, Kind, clean
 from pipelines.parsing.html_tables import HtmlTable
 from pipelines.parsing.html_text import UNSEEN, alternative_text, children, is_hidden, tidy
 
-PARSER = "html/1"
+PARSER = "html/2"
 
 _BLOCKS = frozenset(
     "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer "
@@ -102,6 +102,7 @@ class _Reader:
         self._buffer: list[str] = []
         self._preformatted = 0
         self._items: list[str | None] = []
+        self._numbers: dict[int, str] = {}
         self._level: int | None = None
 
     def read(self, root: LexborNode) -> None:
@@ -142,8 +143,10 @@ class _Reader:
     def _open(self, tag: str, node: LexborNode) -> None:
         if tag in _HEADINGS:
             self._level = _HEADINGS[tag]
+        elif tag == "ol":
+            self._numbers |= _numbers(node)
         elif tag == "li":
-            self._items.append(_number(node))
+            self._items.append(self._numbers.pop(node.mem_id, None))
         elif tag in ("pre", "textarea"):
             self._preformatted += 1
 
@@ -179,14 +182,12 @@ class _Reader:
             self.assembly.add("table", text)
 
 
-def _number(item: LexborNode) -> str | None:
-    """The number that a browser shows before an item of an ordered list."""
-    parent = item.parent
-    if parent is None or parent.tag != "ol":
-        return None
-    start = (parent.attributes.get("start") or "1").strip()
-    number, sibling = int(start) if start.isascii() and start.isdigit() and len(start) < 7 else 1, parent.child
-    while sibling is not None and sibling != item:
-        number += sibling.tag == "li"
-        sibling = sibling.next
-    return f"{number}."
+def _numbers(ordered: LexborNode) -> dict[int, str]:
+    """The number that a browser shows before each item of an ordered list, by the item's `mem_id`; hidden ones count.
+
+    Nodes themselves are no keys: selectolax calls two nodes equal that have the same HTML, and serialises both for it.
+    """
+    start = (ordered.attributes.get("start") or "1").strip()
+    first = int(start) if start.isascii() and start.isdigit() and len(start) < 7 else 1
+    items = (child for child in children(ordered) if child.tag == "li")
+    return {item.mem_id: f"{number}." for number, item in enumerate(items, first)}

@@ -41,6 +41,11 @@ def test_what_a_reader_sees_in_the_pages_order(tmp_path: Path) -> None:
     assert document.title == "Ward guide"
 
 
+def test_equal_items_of_an_ordered_list_have_their_own_numbers_and_hidden_ones_count(tmp_path: Path) -> None:
+    document = parse(tmp_path, "<ol><li>yes<li>no<li>yes<li>last</ol><ol><li>a<li hidden>b<li>a<ol><li>a</ol></ol>")
+    assert [text for _, text in kinds(document)] == ["1. yes", "2. no", "3. yes", "4. last", "1. a", "3. a", "1. a"]
+
+
 def test_a_table_of_data_names_its_cells_and_one_of_layout_is_read_through(tmp_path: Path) -> None:
     document = parse(
         tmp_path,
