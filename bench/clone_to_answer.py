@@ -29,7 +29,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.common import Results, figure, free_ports, uninterrupted
+from bench.common import Results, cpu_seconds, figure, free_ports, tree, uninterrupted
 from cli.stack import ROOT
 from foundation.adapters.embedded import postgres
 
@@ -161,14 +161,11 @@ def _children_cpu() -> float:
 
 
 def _tree_cpu(pid: int | None) -> float:
-    total = 0.0
+    if pid is None:
+        return 0.0
     with suppress(psutil.NoSuchProcess):
-        top = psutil.Process(pid) if pid is not None else None
-        for process in [top, *top.children(recursive=True)] if top is not None else []:
-            with suppress(psutil.NoSuchProcess):
-                times = process.cpu_times()
-                total += times.user + times.system + times.children_user + times.children_system
-    return total
+        return sum(map(cpu_seconds, tree(psutil.Process(pid))))
+    return 0.0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,7 +39,7 @@ _PROGRAMS = {
 }
 _ACTIVE_RUNS = (
     "{ runsOrError(filter: {statuses: [NOT_STARTED, QUEUED, STARTING, STARTED, CANCELING]})"
-    " { ... on Runs { results { runId } } } }"
+    " { ... on Runs { results { runId status jobName } } } }"
 )
 
 
@@ -80,15 +81,21 @@ class RunningStack:
         for child in top.children():
             command = child.cmdline()
             name = next((name for word, name in _PROGRAMS.items() if word in command), "other")
-            found.setdefault(name, []).extend(_tree(child))
+            found.setdefault(name, []).extend(tree(child))
         server = postgres.running_pid(postgres_folder(self.settings))
         if server is not None:
-            found["Postgres"] = _tree(psutil.Process(server))
+            found["Postgres"] = tree(psutil.Process(server))
         return found
 
     def cpu_seconds(self) -> float:
         """CPU that all programs have used so far; what has ended counts in the process that waited for it."""
-        return sum(cpu_seconds(process) for tree in self.programs().values() for process in tree)
+        return sum(cpu_seconds(process) for found in self.programs().values() for process in found)
+
+    def active_runs(self) -> list[dict[str, str]]:
+        """Dagster's runs that wait or work: runId, status, jobName."""
+        answer = httpx.post(f"{self.addresses.dagster_url}/graphql", json={"query": _ACTIVE_RUNS}, timeout=30)
+        runs: list[dict[str, str]] = answer.json()["data"]["runsOrError"]["results"]
+        return runs
 
     def wait_until_idle(self, timeout_s: float = 120) -> None:
         """Until Dagster has no run that waits or works, twice in a row."""
@@ -96,8 +103,7 @@ class RunningStack:
 
         def idle() -> bool:
             nonlocal quiet
-            answer = httpx.post(f"{self.addresses.dagster_url}/graphql", json={"query": _ACTIVE_RUNS}, timeout=30)
-            quiet = 0 if answer.json()["data"]["runsOrError"]["results"] else quiet + 1
+            quiet = 0 if self.active_runs() else quiet + 1
             return quiet == 2
 
         until(idle, "Dagster is idle", timeout_s, every_s=0.5)
@@ -145,6 +151,19 @@ def running_stack(folder: Path) -> Iterator[RunningStack]:
             postgres.stop(postgres_folder(settings))
 
 
+@contextmanager
+def postgres_of_ones_own() -> Iterator[tuple[str, psutil.Process]]:
+    """(URL, postmaster). Not under the user's own folders, which another user that the server runs as cannot enter."""
+    with tempfile.TemporaryDirectory(prefix="askline-pg-") as name:
+        folder = Path(name) / "pg"
+        Path(name).chmod(0o755)
+        url = postgres.start(folder)
+        try:
+            yield url, psutil.Process(postgres.running_pid(folder))
+        finally:
+            postgres.stop(folder)
+
+
 def free_ports() -> dict[str, str]:
     """Settings for two ports of the system's choice, away from the defaults, which other stacks here try first."""
     with socket.socket() as one, socket.socket() as other:
@@ -184,7 +203,8 @@ def pss_bytes(process: psutil.Process) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
-def _tree(process: psutil.Process) -> list[psutil.Process]:
+def tree(process: psutil.Process) -> list[psutil.Process]:
+    """It and all that it has started; nothing when it has ended."""
     try:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:

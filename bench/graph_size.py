@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from statistics import quantiles
 
 from sqlalchemy import Connection, Engine, func, insert, select, text
 
-from bench.common import Results, figure
+from bench.common import Results, figure, postgres_of_ones_own
 from foundation import ids
-from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.graph import PostgresGraph
 from foundation.adapters.embedded.graph_input import add
 from foundation.registry.database import create_registry_engine, migrate
@@ -46,9 +43,10 @@ _TWO_HOPS = """
 
 
 def run(count: int = EDGES) -> Results:
-    folder = Path(tempfile.mkdtemp(prefix="askline-bench-")) / "pg"
-    engine = create_registry_engine(postgres.start(folder))
-    try:
+    with ExitStack() as stack:
+        url, _ = stack.enter_context(postgres_of_ones_own())
+        engine = create_registry_engine(url)
+        stack.callback(engine.dispose)
         migrate(engine)
         graph = PostgresGraph(engine)
         starts, hubs = _fill(engine, count)
@@ -62,10 +60,6 @@ def run(count: int = EDGES) -> Results:
         )
         with engine.connect() as connection:
             bare = _milliseconds(lambda node_id: connection.execute(text(_TWO_HOPS), {"id": node_id}).all(), starts)
-    finally:
-        engine.dispose()
-        postgres.stop(folder)
-        shutil.rmtree(folder.parent, ignore_errors=True)
     p95, p95_hubs, p95_bare = (quantiles(times, n=20)[-1] for times in (ours, of_hubs, bare))
     print(f"p50 {quantiles(ours, n=2)[0]:.1f} ms, of hubs {quantiles(of_hubs, n=2)[0]:.1f} ms")
     return {

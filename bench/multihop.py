@@ -6,19 +6,18 @@ python -m bench.multihop
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import quantiles
 
 from sqlalchemy import Engine, insert
 
-from bench.common import Results, figure
+from bench.common import Results, figure, postgres_of_ones_own
 from bench.graph import DATA
-from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.adapters.embedded.graph import PostgresGraph
 from foundation.domain import load_domain
@@ -85,9 +84,11 @@ def exact(graph: PostgresGraph, questions: Path = QUESTIONS) -> Iterator[tuple[s
 
 
 def run() -> Results:
-    folder = Path(tempfile.mkdtemp(prefix="askline-bench-"))
-    engine = create_registry_engine(postgres.start(folder / "pg"))
-    try:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="askline-bench-")))
+        url, _ = stack.enter_context(postgres_of_ones_own())
+        engine = create_registry_engine(url)
+        stack.callback(engine.dispose)
         migrate(engine)
         domain = load_domain("healthcare")
         resolver = Resolver(lambda: (load_lexicon(domain.folder), load_graph_schema(domain.file("graph.yaml"))))
@@ -109,10 +110,6 @@ def run() -> Results:
         print({kind: f"{hits[kind]}/{count}" for kind, count in asked.items()})
         results["multihop, exact answer sets"] = figure(hits.total() / asked.total(), "share", COMMAND)
         results["multihop, a question, p95"] = figure(1000 * quantiles(seconds, n=20)[-1], "ms", COMMAND)
-    finally:
-        engine.dispose()
-        postgres.stop(folder / "pg")
-        shutil.rmtree(folder, ignore_errors=True)
     return results
 
 

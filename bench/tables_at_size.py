@@ -30,8 +30,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from pydantic import SecretStr
 
-from bench.common import Results, cpu_seconds, figure, pss_bytes
-from foundation.adapters.embedded import postgres
+from bench.common import Results, cpu_seconds, figure, postgres_of_ones_own, pss_bytes, tree
 from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of
 from foundation.settings import DatabaseSettings, Settings
@@ -152,8 +151,7 @@ def measured(server: psutil.Process) -> Iterator[Measured]:
     found, done, watching = Measured(), threading.Event(), [0.0]
 
     def memory() -> int:
-        trees = [[top, *top.children(recursive=True)] for top in (psutil.Process(), server)]
-        return sum(pss_bytes(process) for tree in trees for process in tree)
+        return sum(pss_bytes(process) for top in (psutil.Process(), server) for process in tree(top))
 
     idle = memory()
 
@@ -175,21 +173,7 @@ def measured(server: psutil.Process) -> Iterator[Measured]:
 
 def _cpu(server: psutil.Process) -> float:
     """Of this process and the server, with all that they have started; what has ended counts in who waited for it."""
-    tops = (psutil.Process(), server)
-    return sum(cpu_seconds(process) for top in tops for process in [top, *top.children(recursive=True)])
-
-
-@contextmanager
-def postgres_of_ones_own() -> Iterator[tuple[str, psutil.Process]]:
-    """(URL, postmaster). Not under the user's own folders, which another user that the server runs as cannot enter."""
-    with tempfile.TemporaryDirectory(prefix="askline-pg-") as name:
-        folder = Path(name) / "pg"
-        Path(name).chmod(0o755)
-        url = postgres.start(folder)
-        try:
-            yield url, psutil.Process(postgres.running_pid(folder))
-        finally:
-            postgres.stop(folder)
+    return sum(cpu_seconds(process) for top in (psutil.Process(), server) for process in tree(top))
 
 
 if __name__ == "__main__":
