@@ -108,9 +108,7 @@ def _tables() -> list[Table]:
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    shown = [
-        c for c in table.c if c.name not in _RANDOM and not isinstance(c.type, DateTime) and c.name != "arrival_day"
-    ]
+    shown = [c for c in table.c if c.name not in _RANDOM and not isinstance(c.type, DateTime)]
     rows = select(*shown)
     if table is t.documents:
         rows = rows.where(table.c.deleted_at.is_(None))

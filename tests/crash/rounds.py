@@ -11,7 +11,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,10 +42,6 @@ _LOOK_S = 0.5
 _CLIENTS = 3
 _PAUSE_S = 0.5
 _ERASING_S = 3.0
-_RUNS = (
-    "{ runsOrError(filter: {statuses: [NOT_STARTED, QUEUED, STARTING, STARTED, CANCELING]})"
-    " { ... on Runs { results { runId status jobName } } } }"
-)
 
 
 class Stuck(Exception):
@@ -81,8 +77,8 @@ class Round:
 class Rounds:
     """A stack with the undisturbed dumps to compare with. Clients are threads; this one kills and looks."""
 
-    def __init__(self, stack: RunningStack, seed: int, tell: Callable[[str], None]) -> None:
-        self._stack, self._seed, self._tell = stack, seed, tell
+    def __init__(self, stack: RunningStack, seed: int) -> None:
+        self._stack, self._seed = stack, seed
         self._house = House(stack.addresses.pid, stack.settings)
         self._stores = Stores(stack.settings)
         self._lanes = {marts: make_lanes(random.Random(f"{seed} corpus"), marts=marts) for marts in (False, True)}
@@ -156,19 +152,16 @@ class Rounds:
         self, prefix: str, planned: Kill, clients: list[Future[None]], done: Round, rng: random.Random
     ) -> None:
         """Once so much work is done, or nothing is to be done any more; a process that comes and goes is waited for."""
-        reached = False
-        while not reached:
-            at = self._progress(prefix)
-            over = all(client.done() for client in clients) and not self._in_work()
-            reached = at >= planned.after or over
-            time.sleep(0 if reached else 0.05)
+
+        def over() -> bool:
+            return all(client.done() for client in clients) and not self._in_work()
+
+        while (at := self._progress(prefix)) < planned.after and not over():
+            time.sleep(0.05)
         time.sleep(planned.delay_s)
-        while (victim := kill(self._house, planned.kind, rng)) is None:
-            if all(client.done() for client in clients) and not self._in_work():
-                done.kills.append(f"{planned.kind}: none was there after {at} steps")
-                return
+        while (victim := kill(self._house, planned.kind, rng)) is None and not over():
             time.sleep(0.01)
-        done.kills.append(f"{victim} after {at} steps")
+        done.kills.append(f"{victim or f'{planned.kind}: none was there'} after {at} steps")
 
     def _delete_all(self, done: Round, kind: str | None, rng: random.Random) -> list[str]:
         """Delete every document and wait; what is there then and was not at the beginning. `kind`: whom to kill."""
@@ -228,8 +221,7 @@ class Rounds:
             return open_
         try:
             httpx.get(f"{self._stack.addresses.service_url}/health/ready", timeout=30).raise_for_status()
-            answer = httpx.post(f"{self._stack.addresses.dagster_url}/graphql", json={"query": _RUNS}, timeout=30)
-            runs = [" ".join(run.values()) for run in answer.json()["data"]["runsOrError"]["results"]]
+            runs = [" ".join(run.values()) for run in self._stack.active_runs()]
             with transaction(self._stores.engine) as connection:
                 stale = marts_are_stale(connection)
         except (httpx.HTTPError, Unavailable, KeyError, TypeError, ValueError) as error:
@@ -239,15 +231,15 @@ class Rounds:
 
 
 @contextmanager
-def rounds(seed: int, tell: Callable[[str], None] = print) -> Iterator[Rounds]:
-    """A stack of its own, with short leases, in a temporary folder. Kept when a round was stuck, for a look."""
+def rounds(seed: int) -> Iterator[Rounds]:
+    """A stack of its own, with short leases, in a temporary folder."""
     base = Path(tempfile.mkdtemp(prefix="askline-crash-"))
     (base / "tmp").mkdir()
     before = dict(os.environ)
     os.environ.update(_SETTINGS | {"TMPDIR": str(base / "tmp")})
     try:
         with running_stack(base / "data") as stack:
-            made = Rounds(stack, seed, tell)
+            made = Rounds(stack, seed)
             try:
                 yield made
             finally:

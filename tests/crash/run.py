@@ -19,7 +19,7 @@ def main() -> int:
     seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the stack is stopped in every case
     console, wrong = Console(highlight=False, soft_wrap=True, markup=False), 0
-    with rounds(seed, console.print) as made:
+    with rounds(seed) as made:
         if noise := made.undisturbed(marts=False):
             console.print("two undisturbed rounds differ:", *noise, sep="\n  ")
             return 2
