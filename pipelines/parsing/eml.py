@@ -16,7 +16,7 @@ from foundation.types import ParsedDocument
 from pipelines.parsing.mail import Attachment, Mail, attachment_name, mail_document
 from pipelines.parsing.members import MemberWriter, UnpackLimits
 
-PARSER = "eml/1"
+PARSER = "eml/2"
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Message-ID")
 _WORD = re.compile(r"[\w.:-]+")

@@ -22,7 +22,7 @@ from pipelines.parsing.members import MemberWriter, UnpackLimits
 from pipelines.parsing.rtf import plain_text
 from pipelines.parsing.rtf_compressed import decompress
 
-PARSER = "msg/1"
+PARSER = "msg/2"
 
 Found = TypeVar("Found")
 

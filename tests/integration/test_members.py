@@ -113,7 +113,7 @@ def test_an_attachment_is_a_document_and_the_mail_names_it(stores: Stores, land:
     with transaction(stores.engine) as connection:
         assert holders(connection, ferry) == [inside["Forwarded.eml"], got.document_id]
         assert len(descendants(connection, got.document_id)) == 3
-    text = stores.artefacts.text(got.version_id, "eml/1")
+    text = stores.artefacts.text(got.version_id, "eml/2")
     assert "Attachments: beds.csv (text/csv, 24 bytes); Forwarded.eml" in text
 
 
