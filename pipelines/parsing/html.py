@@ -9,10 +9,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from foundation.charset import codec_of, detect_encoding
 from foundation.errors import DamagedFile, EmptyFile, NoContent
-from foundation.types import FileWarning, ParsedDocument
+from foundation.types import ParsedDocument
 from pipelines.parsing.assembly import Assembly, Kind, clean
 from pipelines.parsing.html_tables import HtmlTable
 from pipelines.parsing.html_text import UNSEEN, alternative_text, children, is_hidden, tidy
+from pipelines.parsing.text import encoding_warnings
 
 PARSER = "html/2"
 
@@ -38,13 +39,14 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     if decoded is None:
         raise DamagedFile(f"{file_name} is binary data, not HTML.", fix="Upload the page, or name its real type.")
     text, encoding, guessed = decoded
-    warnings = _warnings(data, text, encoding, file_name, guessed=guessed)
-    document = read_html(text)
+    warnings = encoding_warnings(data, text, encoding, file_name, guessed=guessed)
+    tree = LexborHTMLParser(text)
+    document = _read(tree)
     if not document.elements:
         raise NoContent(
             f"{file_name} opens but shows no text.", fix="Save the page with its content, or print it as PDF."
         )
-    title = page_title(text)
+    title = _page_title(tree)
     first = next((e for e in document.elements if e.kind == "title" and e.level == 1), None)
     whole = document.text()
     heading = whole[first.start : first.end] if first is not None else None
@@ -53,15 +55,18 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
 
 def read_html(text: str) -> Assembly:
     """The visible elements of a page or of a mail's body."""
+    return _read(LexborHTMLParser(text))
+
+
+def _read(tree: LexborHTMLParser) -> Assembly:
     reader = _Reader()
-    body = LexborHTMLParser(text).body
-    if body is not None:
-        reader.read(body)
+    if tree.body is not None:
+        reader.read(tree.body)
     return reader.assembly
 
 
-def page_title(text: str) -> str | None:
-    title = LexborHTMLParser(text).css_first("head > title")
+def _page_title(tree: LexborHTMLParser) -> str | None:
+    title = tree.css_first("head > title")
     return (tidy(clean(title.text())) or None) if title is not None else None
 
 
@@ -80,18 +85,6 @@ def decode_html(data: bytes) -> tuple[str, str, bool] | None:
         return None
     text = data.decode(encoding, errors="replace").lstrip("\ufeff")
     return text, encoding, named is None and not encoding.startswith(_PROVABLE)
-
-
-def _warnings(data: bytes, text: str, encoding: str, file_name: str, *, guessed: bool) -> list[FileWarning]:
-    warnings = []
-    if guessed:
-        message = f"{file_name} does not say its encoding; it was read as {encoding}."
-        warnings.append(FileWarning("encoding_guessed", message))
-    damaged = text.count("\ufffd") - data.count("\ufffd".encode())
-    if damaged > 0:
-        message = f"{file_name} has {damaged} places that are not valid {encoding}; they show as \ufffd."
-        warnings.append(FileWarning("encoding_damaged", message))
-    return warnings
 
 
 class _Reader:

@@ -55,16 +55,21 @@ def decode(data: bytes, file_name: str) -> tuple[str, list[FileWarning]]:
     encoding = detect_encoding(data)
     if encoding is None:
         raise DamagedFile(f"{file_name} is binary data, not text.", fix="Upload a text file, or name its real type.")
+    text = data.decode(encoding, errors="replace")
+    return clean(text), encoding_warnings(data, text, encoding, file_name, guessed=not encoding.startswith("utf"))
+
+
+def encoding_warnings(data: bytes, text: str, encoding: str, file_name: str, *, guessed: bool) -> list[FileWarning]:
+    """What a reader should know of `text`, which is `data` decoded by `encoding`."""
     warnings = []
-    if not encoding.startswith("utf"):
+    if guessed:
         message = f"{file_name} does not say its encoding; it was read as {encoding}."
         warnings.append(FileWarning("encoding_guessed", message))
-    decoded = data.decode(encoding, errors="replace")
-    damaged = decoded.count("\ufffd") - data.count("\ufffd".encode())
+    damaged = text.count("\ufffd") - data.count("\ufffd".encode())
     if damaged > 0:
         message = f"{file_name} has {damaged} places that are not valid {encoding}; they show as \ufffd."
         warnings.append(FileWarning("encoding_damaged", message))
-    return clean(decoded), warnings
+    return warnings
 
 
 def text_elements(text: str, *, markdown: bool, start: int = 0) -> Iterator[Element]:
