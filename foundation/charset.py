@@ -66,6 +66,11 @@ def detect_encoding(head: bytes) -> str | None:
     return _legacy(sample) or _wide(sample)
 
 
+def decoded(raw: bytes, otherwise: str = "cp1252") -> str:
+    """`raw` in the encoding that it looks like, or in `otherwise` where it looks like no text."""
+    return raw.decode(detect_encoding(raw) or otherwise, errors="replace")
+
+
 def _utf16_without_mark(sample: bytes) -> str | None:
     pairs = len(sample) // 2
     if pairs < 2:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from foundation.charset import detect_encoding
+from foundation.charset import decoded
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, NoContent
 from foundation.types import ParsedDocument, ParsedMember
 from pipelines.parsing.assembly import Assembly
@@ -82,8 +82,7 @@ def _zip_name(entry: zipfile.ZipInfo) -> str:
     name = entry.orig_filename
     if entry.flag_bits & _UTF8_NAME or name.isascii():
         return name
-    raw = name.encode("cp437", errors="replace")
-    return raw.decode(detect_encoding(raw) or "cp437", errors="replace")
+    return decoded(name.encode("cp437", errors="replace"), otherwise="cp437")
 
 
 def _untar(file: IO[bytes], writer: MemberWriter) -> None:

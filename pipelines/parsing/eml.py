@@ -10,7 +10,7 @@ import re
 from email.message import Message
 from pathlib import Path
 
-from foundation.charset import codec_of, detect_encoding
+from foundation.charset import codec_of, decoded, detect_encoding
 from foundation.errors import EmptyFile
 from foundation.types import ParsedDocument
 from pipelines.parsing.mail import Attachment, Mail, attachment_name, mail_document
@@ -101,24 +101,24 @@ def _text(part: Message) -> str:
             return content.decode(declared)
         except UnicodeError:
             pass  # it says what it is not
-    return content.decode(detect_encoding(content) or declared or "cp1252", errors="replace")
+    return decoded(content, otherwise=declared or "cp1252")
 
 
 def _name(part: Message) -> str:
     try:
-        return _decoded(part.get_filename() or "")
+        return _header_text(part.get_filename() or "")
     except (ValueError, LookupError, TypeError, AttributeError):  # broken RFC 2231 parameters
         return ""
 
 
 def _header(message: Message, name: str) -> str:
-    return "; ".join(_decoded(value) for key, value in message.raw_items() if key.lower() == name.lower())
+    return "; ".join(_header_text(value) for key, value in message.raw_items() if key.lower() == name.lower())
 
 
-def _decoded(value: object) -> str:
+def _header_text(value: object) -> str:
     """A header's value with its encoded words, or raw 8-bit bytes, turned into text."""
     raw = str(value).encode("utf-8", "surrogateescape")
-    text = raw.decode(detect_encoding(raw) or "cp1252", errors="replace") if not raw.isascii() else str(value)
+    text = decoded(raw) if not raw.isascii() else str(value)
     text = re.sub(r"\r?\n[ \t]*", " ", text)
     try:
         words = email.header.decode_header(text)
@@ -129,6 +129,6 @@ def _decoded(value: object) -> str:
         if isinstance(word, str):
             parts.append(word)
         else:
-            codec = codec_of(label or "") or detect_encoding(word) or "cp1252"
-            parts.append(word.decode(codec if label else "utf-8", errors="replace"))
+            codec = codec_of(label) if label else "utf-8"
+            parts.append(word.decode(codec, errors="replace") if codec else decoded(word))
     return "".join(parts).strip()

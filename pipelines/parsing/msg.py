@@ -13,7 +13,7 @@ import oxmsg
 from oxmsg.domain import constants
 from oxmsg.properties import Properties
 
-from foundation.charset import detect_encoding
+from foundation.charset import decoded
 from foundation.errors import DamagedFile
 from foundation.types import ParsedDocument
 from pipelines.parsing.html import decode_html
@@ -65,8 +65,8 @@ def _read(message: oxmsg.Message, depth: int) -> Mail:
     mail.headers = [(name, value) for name, value in shown.items() if value]
     mail.plain = _text(storage, message.properties, constants.PID_BODY)
     html = _tried(lambda: message.properties.binary_prop_value(constants.PID_HTML))
-    decoded = decode_html(html) if html else None
-    mail.html = decoded[0] if decoded else _text(storage, message.properties, constants.PID_BODY_HTML)
+    page = decode_html(html) if html else None
+    mail.html = page[0] if page else _text(storage, message.properties, constants.PID_BODY_HTML)
     if not mail.plain.strip() and not mail.html.strip():
         rtf = _tried(lambda: message.properties.binary_prop_value(_RTF_COMPRESSED))
         mail.plain = plain_text(decompress(rtf)) if rtf else ""
@@ -131,7 +131,7 @@ def _text(storage: Any, properties: Any, property_id: int) -> str:
     """A string property; one of before Unicode in whatever code page its bytes look like."""
     text = _tried(lambda: properties.str_prop_value(property_id))
     if text is None and (raw := _tried(lambda: storage.property_stream_bytes(property_id, _STRING8))):
-        text = raw.decode(detect_encoding(raw) or "cp1252", errors="replace")
+        text = decoded(raw)
     return (text or "").strip("\0")
 
 
