@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from foundation.errors import DamagedFile, EncryptedFile, NotFound
 from foundation.image_kinds import image_type
-from foundation.image_pages import open_image, page_count, page_size, picture
+from foundation.image_pages import MEGAPIXELS, open_image, page_count, page_size, picture
 from foundation.types import Box, WordBox
 
 _MOST_PIXELS = 12_000_000
@@ -25,14 +25,26 @@ _PADDING = 1.0
 _LOCK = threading.Lock()
 
 
-def render_page(path: Path, page: int, boxes: Sequence[Box], scale: float = 1.5, *, name: str = "The file") -> bytes:
+def render_page(
+    path: Path,
+    page: int,
+    boxes: Sequence[Box],
+    scale: float = 1.5,
+    *,
+    name: str = "The file",
+    megapixels: int = MEGAPIXELS,
+) -> bytes:
     """PNG of a page (from 1) at `scale` pixels a point, `boxes` lit in translucent yellow.
 
     Boxes are in points from the displayed page's top left (foundation.types.Box). Raises NotFound for a page that the
-    file does not have, EncryptedFile or DamagedFile for a file that does not open; both call it `name`.
+    file does not have, EncryptedFile or DamagedFile for a file that does not open, ResourceLimit for an image of more
+    than `megapixels` million pixels; all call it `name`.
     """
-    with _LOCK:
-        image, drawn_scale = (_draw if _is_pdf(path) else _draw_image)(path, page, scale, name)
+    if _is_pdf(path):
+        with _LOCK:
+            image, drawn_scale = _draw(path, page, scale, name)
+    else:
+        image, drawn_scale = _draw_image(path, page, scale, name, megapixels)
     overlay = Image.new("RGBA", image.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(overlay)
     for x0, y0, x1, y1 in boxes:
@@ -68,11 +80,11 @@ def _is_pdf(path: Path) -> bool:
         return image_type(file.read(64)) is None
 
 
-def _draw_image(path: Path, page: int, scale: float, name: str) -> tuple[Image.Image, float]:
-    with open_image(path, name) as image:
+def _draw_image(path: Path, page: int, scale: float, name: str, megapixels: int) -> tuple[Image.Image, float]:
+    with open_image(path, name, megapixels) as image:
         if not 1 <= page <= page_count(image):
             raise _no_page(name, page, page_count(image))
-        whole = picture(image, page, name)
+        whole = picture(image, page, name, megapixels)
     scale = min(scale * page_size(whole)[0] / whole.width, (_MOST_PIXELS / (whole.width * whole.height)) ** 0.5, 2.0)
     drawn = whole.resize((max(1, round(whole.width * scale)), max(1, round(whole.height * scale))))
     return drawn.convert("RGBA"), drawn.width / page_size(whole)[0]

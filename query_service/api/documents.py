@@ -226,7 +226,8 @@ def page_image(
         words = stores.artefacts.word_boxes(row["version_id"], parser, start, end)
         boxes = boxes_for_span(words, start, end).get(number, [])
     with stores.landing.local_path(row["landing_key"], row["object_version"]) as path:
-        image = render_page(path, number, boxes, name=row["file_name"])
+        megapixels = services.settings.ocr.max_megapixels
+        image = render_page(path, number, boxes, name=row["file_name"], megapixels=megapixels)
     return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
 
 

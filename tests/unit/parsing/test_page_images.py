@@ -7,7 +7,7 @@ import pytest
 from parsing_checks import lines, write_pdf
 from PIL import Image, ImageChops
 
-from foundation.errors import DamagedFile, EncryptedFile, NotFound
+from foundation.errors import DamagedFile, EncryptedFile, NotFound, ResourceLimit
 from foundation.page_images import boxes_for_span, render_page
 from foundation.types import Box, WordBox
 from pipelines.parsing import pdf
@@ -53,6 +53,14 @@ def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "a.pdf", [lines("text")], "/MediaBox [0 0 14400 14400]")
     width, height = picture(render_page(path, 1, [])).size
     assert width * height < 13_000_000
+
+
+def test_an_image_of_more_pixels_than_are_allowed_is_not_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("L", (1200, 1000)).save(path)
+    assert render_page(path, 1, [], megapixels=2)
+    with pytest.raises(ResourceLimit, match="more than 1 million"):
+        render_page(path, 1, [], megapixels=1)
 
 
 def test_files_that_do_not_open_say_why(tmp_path: Path, shared_data: Path) -> None:
