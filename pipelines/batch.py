@@ -89,6 +89,36 @@ def together_or_alone(
         return [outcome for member in group for outcome in together_or_alone([member], work)]
 
 
+def in_groups(
+    load: Callable[[ClaimedVersion], T],
+    size: Callable[[T], int],
+    most: int,
+    work: Callable[[Sequence[tuple[ClaimedVersion, T]]], list[Outcome]],
+) -> Work:
+    """Work that loads the versions in turn, and does as many together as reach `most` in size."""
+
+    def run(versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+        group: list[tuple[ClaimedVersion, T]] = []
+        held = 0
+        for version in versions:
+            started = time.monotonic()
+            try:
+                loaded = load(version)
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001  the version ends as failed, with this as its reason
+                yield Outcome(version, time.monotonic() - started, error)
+                continue
+            group.append((version, loaded))
+            held += size(loaded)
+            if held >= most:
+                yield from together_or_alone(group, work)
+                group, held = [], 0
+        yield from together_or_alone(group, work)
+
+    return run
+
+
 def versions_of_run(stores: Stores, run_id: str, day: date) -> list[ClaimedVersion]:
     """The batch of this run; a run without raw_files (a part chosen in the UI) takes what lives of its day."""
     with transaction(stores.engine) as connection:

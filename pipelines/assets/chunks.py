@@ -1,20 +1,20 @@
 """chunks and embeddings: retrievable spans within the model's token limit, and their vectors."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 import numpy as np
 
-from foundation.errors import NoContent, NotFound, StageFailed, Unavailable
+from foundation.errors import NoContent, StageFailed
 from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
-from pipelines.batch import Outcome, run_stage, together_or_alone, versions_of_run
+from pipelines.batch import Outcome, in_groups, run_stage, versions_of_run
 from pipelines.chunking import chunk_document, embedding_text
 from pipelines.code_versions import embedding_name, parser
 from pipelines.partitions import day_of
@@ -45,36 +45,22 @@ CHUNK_COLUMNS = (
 def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.CHUNKS, versions, lambda todo: _chunk(at, todo))
+    # Several small files are written to the registry in one transaction.
+    work = in_groups(
+        lambda version: _cut(at, version), lambda cut: len(cut[0]), _TOGETHER, lambda group: _register(at, group)
+    )
+    report = run_stage(context, at, Stage.CHUNKS, versions, work)
     return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=at.chunker)
 
 
-def _chunk(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    """Several small files are written to the registry in one transaction."""
-    group: list[tuple[ClaimedVersion, _Cut]] = []
-    for version in versions:
-        started = time.monotonic()
-        try:
-            found = _cut(stores, version)
-        except Unavailable:
-            raise
-        except Exception as error:  # noqa: BLE001  the version ends as failed, with this as its reason
-            yield Outcome(version, time.monotonic() - started, error)
-            continue
-        group.append((version, (found, time.monotonic() - started)))
-        if sum(len(cut) for _, (cut, _) in group) >= _TOGETHER:
-            yield from together_or_alone(group, lambda cut: _register(stores, cut))
-            group = []
-    yield from together_or_alone(group, lambda cut: _register(stores, cut))
-
-
-def _cut(stores: Stores, version: ClaimedVersion) -> list[Chunk]:
+def _cut(stores: Stores, version: ClaimedVersion) -> _Cut:
+    started = time.monotonic()
     parsed = stores.artefacts.load_parsed(version.version_id, parser(version))
     found = chunk_document(parsed, version_id=version.version_id, embedder=stores.embedder)
     if not found:
         raise NoContent(f"{version.file_name}: its text gave no chunk to index.")
     stores.artefacts.save_chunks(version.version_id, stores.chunker, found)
-    return found
+    return found, time.monotonic() - started
 
 
 def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]]) -> list[Outcome]:
@@ -96,7 +82,13 @@ def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]]) -> l
 def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.EMBEDDINGS, versions, lambda todo: _embed(at, todo))
+    work = in_groups(
+        lambda version: at.artefacts.load_chunks(version.version_id, at.chunker),
+        len,
+        _TOGETHER,
+        lambda group: _embed(at, group),
+    )
+    report = run_stage(context, at, Stage.EMBEDDINGS, versions, work)
     seconds = sum(o.seconds for o in report.done)
     columns = (
         ("chunk_id", "text", "The chunk"),
@@ -115,21 +107,7 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
     )
 
 
-def _embed(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    group: list[tuple[ClaimedVersion, list[Chunk]]] = []
-    for version in versions:
-        try:
-            group.append((version, stores.artefacts.load_chunks(version.version_id, stores.chunker)))
-        except NotFound as error:
-            yield Outcome(version, 0.0, error)
-            continue
-        if sum(len(found) for _, found in group) >= _TOGETHER:
-            yield from together_or_alone(group, lambda found: _embed_group(stores, found))
-            group = []
-    yield from together_or_alone(group, lambda found: _embed_group(stores, found))
-
-
-def _embed_group(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
+def _embed(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
     started, embedder = time.monotonic(), stores.embedder
     texts = [embedding_text(chunk) for _, found in group for chunk in found]
     vectors = embedder.embed_passages(texts)

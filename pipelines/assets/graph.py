@@ -6,12 +6,11 @@ from typing import Any
 
 import dagster as dg
 
-from foundation.errors import NotFound
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, VersionGraph
 from pipelines.assets.chunks import chunks
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
+from pipelines.batch import Counts, Outcome, in_groups, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import is_table
 from pipelines.graph_artefact import extract_tables, extract_versions, load_extraction
 from pipelines.partitions import day_of
@@ -42,23 +41,17 @@ def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
 
 
 def _nodes(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    group: list[tuple[ClaimedVersion, list[Chunk]]] = []
-    for version in versions:
-        try:
-            found = stores.artefacts.load_chunks(version.version_id, stores.chunker)
-        except NotFound as error:
-            yield Outcome(version, 0.0, error)
-            continue
-        if is_table(version):  # rows of tables are answered by SQL, unless they declare relations of terms
-            started = time.monotonic()
-            counts = _node_counts(extract_tables(stores, found))
-            yield Outcome(version, time.monotonic() - started, counts)
-            continue
-        group.append((version, found[: stores.settings.ingestion.extraction_max_chunks]))
-        if sum(len(chunks) for _, chunks in group) >= _TOGETHER:
-            yield from together_or_alone(group, lambda members: _extract(stores, members))
-            group = []
-    yield from together_or_alone(group, lambda members: _extract(stores, members))
+    def chunks_of(version: ClaimedVersion) -> list[Chunk]:
+        return stores.artefacts.load_chunks(version.version_id, stores.chunker)
+
+    # Rows of tables are answered by SQL, unless they declare relations of terms.
+    of_table = one_by_one(lambda version: _node_counts(extract_tables(stores, chunks_of(version))))
+    yield from of_table([version for version in versions if is_table(version)])
+    most = stores.settings.ingestion.extraction_max_chunks
+    of_document = in_groups(
+        lambda version: chunks_of(version)[:most], len, _TOGETHER, lambda group: _extract(stores, group)
+    )
+    yield from of_document([version for version in versions if not is_table(version)])
 
 
 def _extract(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
@@ -83,7 +76,13 @@ def _node_counts(graph: VersionGraph) -> Counts:
 def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.GRAPH_EDGES, versions, lambda todo: _edges(at, todo))
+    work = in_groups(
+        lambda version: load_extraction(at, version.version_id),
+        lambda graph: len(graph.mentions),
+        _TOGETHER * _MENTIONS_A_CHUNK,
+        lambda group: _write(at, group),
+    )
+    report = run_stage(context, at, Stage.GRAPH_EDGES, versions, work)
     columns = (
         ("source_id", "text", "Node"),
         ("type", "text", "Relation, declared by the domain"),
@@ -91,20 +90,6 @@ def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
         ("chunk_id", "text", "Evidence"),
     )
     return result(report, {"edges": "edges", "mentions": "edge_mentions"}, columns=columns, activated=report.activated)
-
-
-def _edges(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    group: list[tuple[ClaimedVersion, VersionGraph]] = []
-    for version in versions:
-        try:
-            group.append((version, load_extraction(stores, version.version_id)))
-        except NotFound as error:
-            yield Outcome(version, 0.0, error)
-            continue
-        if sum(len(graph.mentions) for _, graph in group) >= _TOGETHER * _MENTIONS_A_CHUNK:
-            yield from together_or_alone(group, lambda members: _write(stores, members))
-            group = []
-    yield from together_or_alone(group, lambda members: _write(stores, members))
 
 
 def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, VersionGraph]]) -> list[Outcome]:

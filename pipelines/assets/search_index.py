@@ -1,12 +1,12 @@
 """search_index: what makes a chunk retrievable by words and by meaning, under its document's ACL."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 
-from foundation.errors import NotFound, StageFailed
+from foundation.errors import StageFailed
 from foundation.publication import tell_index
 from foundation.registry.database import transaction
 from foundation.registry.documents import access_of_version, shared_contents
@@ -14,7 +14,7 @@ from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, IndexedChunk, Stage, Vector
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
-from pipelines.batch import Counts, Outcome, run_stage, together_or_alone, versions_of_run
+from pipelines.batch import Counts, Outcome, in_groups, run_stage, versions_of_run
 from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
@@ -33,7 +33,9 @@ _TOGETHER = 1000
 def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.SEARCH_INDEX, versions, lambda todo: _index(at, todo))
+    # Several small versions share a commit; each is read back before it counts as indexed.
+    work = in_groups(lambda version: _embedded(at, version), len, _TOGETHER, lambda group: _write(at, group))
+    report = run_stage(context, at, Stage.SEARCH_INDEX, versions, work)
     # The same bytes under another name are indexed already; only who may find them has changed.
     with transaction(at.engine) as connection:
         shared = shared_contents(connection, [version.version_id for version in versions])
@@ -45,21 +47,6 @@ def search_index(context: dg.AssetExecutionContext, stores: StoresResource) -> d
         chunks_in_index=at.search.count(),
         activated=report.activated,
     )
-
-
-def _index(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    """Several small versions share a commit; each is read back before it counts as indexed."""
-    group: list[tuple[ClaimedVersion, _Embedded]] = []
-    for version in versions:
-        try:
-            group.append((version, _embedded(stores, version)))
-        except NotFound as error:
-            yield Outcome(version, 0.0, error)
-            continue
-        if sum(len(chunks) for _, chunks in group) >= _TOGETHER:
-            yield from together_or_alone(group, lambda found: _write(stores, found))
-            group = []
-    yield from together_or_alone(group, lambda found: _write(stores, found))
 
 
 def _embedded(stores: Stores, version: ClaimedVersion) -> _Embedded:
