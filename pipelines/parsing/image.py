@@ -14,7 +14,7 @@ from pipelines.parsing.ocr_pages import OcrPages, Size
 from pipelines.parsing.ocr_types import PageUnreadable
 from pipelines.parsing.ocr_warnings import low_confidence
 from pipelines.parsing.page_text import page_text
-from pipelines.parsing.pdf_page import Page
+from pipelines.parsing.pdf_page import IDENTITY, Page
 
 PARSER = "image/1"
 
@@ -35,7 +35,7 @@ def parse(path: Path, file_name: str, ocr: OcrSettings | None = None) -> ParsedD
         if frame_count(image) > count:
             warnings.append(FileWarning("frames_not_read", f"{file_name} is a moving picture; its first was read."))
         for number in range(1, count + 1):
-            page = Page(number, (0, 0), (1, 0, 0, 1, 0, 0))
+            page = Page(number, (0, 0), IDENTITY)
             pages.append(page)
             reader.add(number, lambda page=page: _draw(image, page, file_name, settings))  # type: ignore[misc]
         records = _fill(pages, reader, file_name, settings, warnings)

@@ -19,10 +19,10 @@ from foundation.settings import OcrSettings
 from foundation.types import Box
 from pipelines.parsing import ocr_rapid, ocr_tesseract
 from pipelines.parsing.assembly import clean
-from pipelines.parsing.ocr_geometry import IDENTITY, chain, invert, scaling, skew_transform, turn_transform
+from pipelines.parsing.ocr_geometry import invert, scaling, skew_transform, turn_transform
 from pipelines.parsing.ocr_order import Piece, in_order
 from pipelines.parsing.ocr_types import Reading, Row, Spot
-from pipelines.parsing.pdf_page import Line, Transform, Word, transform_box
+from pipelines.parsing.pdf_page import IDENTITY, Line, Transform, Word, chain, transform_box, union
 from pipelines.parsing.process_limits import allow_more_cpu
 
 _TURNS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
@@ -128,7 +128,7 @@ def _read_by_tesseract(image: Image.Image, size: tuple[float, float], settings: 
     if turn:
         image = image.transpose(_TURNS[turn])
         rows = [[Spot(w.text, transform_box(forth, w.box), w.confidence) for w in row] for row in rows]
-    pieces = [Piece(row, _box_of(row)) for row in rows]
+    pieces = [_piece(row) for row in rows]
     reading = _lines(pieces, [[piece] for piece in pieces], image.size, size, invert(forth))
     return Reading(*reading, "tesseract", _confidence(pieces), time.monotonic() - started, turn)
 
@@ -170,7 +170,7 @@ def _read_by_both(upright: Image.Image, boxes: Sequence[Box], settings: OcrSetti
         for i, row in zip(doubtful, again, strict=True):
             inside[i] = _better(inside[i], row, boxes[i])
     pieces = [Piece(sorted(row, key=lambda w: w.box[0]), box) for row, box in zip(inside, boxes, strict=True) if row]
-    return pieces + [Piece(row, _box_of(row)) for row in outside if row]
+    return pieces + [_piece(row) for row in outside if row]
 
 
 def _scaled(image: Image.Image, boxes: Sequence[Box]) -> tuple[Image.Image, float]:
@@ -219,10 +219,8 @@ def _confidence(pieces: Sequence[Piece]) -> float:
     return round(_mean([word for piece in pieces for word in piece.words]), 3)
 
 
-def _box_of(row: Row) -> Box:
-    return (
-        min(w.box[0] for w in row), min(w.box[1] for w in row), max(w.box[2] for w in row), max(w.box[3] for w in row)
-    )  # fmt: skip
+def _piece(row: Row) -> Piece:
+    return Piece(row, union([word.box for word in row]))
 
 
 def _lines(

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pipelines.parsing.pdf_page import Transform
-
-IDENTITY: Transform = (1, 0, 0, 1, 0, 0)
-
-
-def chain(first: Transform, second: Transform) -> Transform:
-    """`first`, then `second`."""
-    a, b, c, d, e, f = first
-    g, h, i, j, k, m = second
-    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
+from pipelines.parsing.pdf_page import IDENTITY, Transform
 
 
 def invert(transform: Transform) -> Transform:

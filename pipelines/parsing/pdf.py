@@ -15,7 +15,7 @@ from pipelines.parsing import pdf_file
 from pipelines.parsing.page_text import page_text
 from pipelines.parsing.pdf_forms import form_lines
 from pipelines.parsing.pdf_ocr import PdfOcr
-from pipelines.parsing.pdf_page import Page, read_page
+from pipelines.parsing.pdf_page import IDENTITY, Page, read_page
 from pipelines.parsing.pdf_scan import need_of
 from pipelines.parsing.pdf_tables import Grid, find_grids
 
@@ -73,7 +73,7 @@ def _read(
             page = document[index]
         except pypdfium2.PdfiumError:
             warnings.append(FileWarning("page_damaged", f"{file_name}: page {number} cannot be read.", page=number))
-            pages.append(Page(number, (0, 0), (1, 0, 0, 1, 0, 0), damaged=True))
+            pages.append(Page(number, (0, 0), IDENTITY, damaged=True))
             continue
         try:
             read = read_page(page, number)
@@ -84,7 +84,7 @@ def _read(
             pages.append(read)
         except pypdfium2.PdfiumError:
             warnings.append(FileWarning("page_damaged", f"{file_name}: page {number} cannot be read.", page=number))
-            pages.append(Page(number, page.get_size(), (1, 0, 0, 1, 0, 0), damaged=True))
+            pages.append(Page(number, page.get_size(), IDENTITY, damaged=True))
         finally:
             page.close()
     return pages, grids, warnings

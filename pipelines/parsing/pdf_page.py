@@ -14,6 +14,7 @@ from pipelines.parsing.assembly import BULLET
 
 Transform = tuple[float, float, float, float, float, float]
 """(a, b, c, d, e, f): x' = a x + c y + e, y' = b x + d y + f."""
+IDENTITY: Transform = (1, 0, 0, 1, 0, 0)
 
 # The presentation forms ﬀ ﬁ ﬂ ﬃ ﬄ ﬅ ﬆ, spelt out: nobody searches for a ligature.
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
@@ -86,6 +87,13 @@ def page_transform(page: pypdfium2.PdfPage) -> Transform:
             return 0, -1, -1, 0, top, right
         case _:
             return 1, 0, 0, -1, -left, top
+
+
+def chain(first: Transform, second: Transform) -> Transform:
+    """`first`, then `second`."""
+    a, b, c, d, e, f = first
+    g, h, i, j, k, m = second
+    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
 
 
 def apply(transform: Transform, x: float, y: float) -> tuple[float, float]:

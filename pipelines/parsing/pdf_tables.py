@@ -18,7 +18,7 @@ import pypdfium2.raw as pdfium
 from pdfplumber import table as plumber
 
 from foundation.types import Box
-from pipelines.parsing.pdf_page import Transform, Word, apply, union
+from pipelines.parsing.pdf_page import IDENTITY, Transform, Word, apply, chain, union
 
 _SNAP = 3.0
 """Lines nearer than this, in points, are one: pdfplumber's default."""
@@ -153,7 +153,7 @@ def _edges(page: pypdfium2.PdfPage, transform: Transform) -> list[Edge]:
         if not _is_drawn(shape):
             continue
         points = _points(shape)
-        place = _chain(shape, transform)
+        place = _placement(shape, transform)
         seen = [(move, *apply(place, x, y)) for move, x, y in points]
         for (_, x0, y0), (move, x1, y1) in pairwise(seen):
             if not move and (edge := _edge(x0, y0, x1, y1)) is not None:
@@ -189,20 +189,14 @@ def _points(shape: pypdfium2.PdfObject) -> list[tuple[bool, float, float]]:
     return points
 
 
-def _chain(shape: pypdfium2.PdfObject, transform: Transform) -> Transform:
+def _placement(shape: pypdfium2.PdfObject, transform: Transform) -> Transform:
     """The object's matrix, then those of the forms that it stands in, then the page's."""
-    chained: Transform = (1, 0, 0, 1, 0, 0)
+    chained = IDENTITY
     link: pypdfium2.PdfObject | None = shape
     while link is not None:
-        chained = _multiply(chained, link.get_matrix().get())
+        chained = chain(chained, link.get_matrix().get())
         link = link.container
-    return _multiply(chained, transform)
-
-
-def _multiply(first: Transform, second: Transform) -> Transform:
-    a, b, c, d, e, f = first
-    g, h, i, j, k, m = second
-    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
+    return chain(chained, transform)
 
 
 def _edge(x0: float, y0: float, x1: float, y1: float) -> Edge | None:
