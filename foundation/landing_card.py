@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 
 from foundation.card import IGNORED, SIDECAR, Card, front_matter, merged, read_sidecar, tolerant
-from foundation.errors import CardRefused, NotFound
+from foundation.errors import AsklineError, CardRefused, NotFound
+from foundation.media_type import HEAD, detect_file
 from foundation.ports.objects import ObjectStore
+from foundation.types import ObjectVersion
+
+_UNKNOWN = "application/octet-stream"
 
 
 def card_at(landing: ObjectStore, key: str, media_type: str, head: bytes) -> tuple[Card, str | None]:
@@ -18,6 +22,16 @@ def card_at(landing: ObjectStore, key: str, media_type: str, head: bytes) -> tup
     written = front_matter(head, name) if media_type == "text/markdown" else {}
     beside, sha256 = sidecar_at(landing, key)
     return merged(beside, written), sha256
+
+
+def looked_at(landing: ObjectStore, stored: ObjectVersion, name: str) -> tuple[str, bytes]:
+    """(media type, the beginning of the bytes) of what lies there under this name."""
+    try:
+        with landing.local_path(stored.key, stored.version_id) as path, path.open("rb") as file:
+            head = file.read(HEAD)
+            return (detect_file(path, name).name if stored.size else _UNKNOWN), head
+    except AsklineError:
+        return _UNKNOWN, b""  # raw_files looks again and fails the version with the reason
 
 
 def sidecar_at(landing: ObjectStore, key: str) -> tuple[Card, str | None]:

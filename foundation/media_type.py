@@ -7,7 +7,6 @@ import mimetypes
 import re
 import statistics
 import struct
-import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -15,12 +14,12 @@ from pathlib import Path, PurePosixPath
 import olefile
 import puremagic
 
+from foundation.archive_kinds import is_tar, packed_type
 from foundation.charset import detect_encoding
 from foundation.errors import EmptyInput, EncryptedFile, UnsupportedType
 from foundation.image_kinds import image_type
 from foundation.media_kinds import (
     BY_EXTENSION,
-    BZIP2,
     CONVERT_FIX,
     CSV,
     DOC,
@@ -28,7 +27,6 @@ from foundation.media_kinds import (
     DOCX,
     EML,
     FIXES,
-    GZIP,
     HTML,
     KNOWN,
     MACRO_FIX,
@@ -47,7 +45,6 @@ from foundation.media_kinds import (
     XLS,
     XLSB,
     XLSX,
-    XZ,
     ZIP,
     MediaType,
 )
@@ -62,7 +59,6 @@ _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SIZE_FOLLOWS = 0x8
 _DESCRIPTOR = re.compile(rb"PK\x07\x08.{12}(?=PK\x03\x04)", re.DOTALL)
 """What a writer that did not know an entry's size puts behind it."""
-_PACKED = {b"\x1f\x8b": GZIP, b"BZh": BZIP2, b"\xfd7zXZ\0": XZ}
 _HTML = re.compile(r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html)\b", re.IGNORECASE | re.DOTALL)
 _MAIL_HEADER = re.compile(
     r"(from|to|cc|subject|date|received|return-path|mime-version|message-id|delivered-to|content-type|x-[\w-]+):",
@@ -94,9 +90,9 @@ def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None
         return _cfb_type(head, extension, file_name, entries)
     if head.lstrip().startswith(b"{\\rt"):
         return RTF
-    if packed := next((found for magic, found in _PACKED.items() if head.startswith(magic)), None):
+    if packed := packed_type(head):
         return packed
-    if head[257:262] == b"ustar" or (extension == "tar" and _is_old_tar(head)):
+    if head[257:262] == b"ustar" or (extension == "tar" and is_tar(head)):
         return TAR
     if image := image_type(head):
         return image
@@ -240,15 +236,6 @@ def _cfb_type(head: bytes, extension: str, file_name: str, entries: Sequence[str
         return claimed
     label = f"an old office file (.{extension})" if extension in FIXES else "an old office file"
     return _unsupported("application/x-ole-storage", label, FIXES.get(extension, DOCUMENT_FIX))
-
-
-def _is_old_tar(head: bytes) -> bool:
-    """A TAR of before `ustar` has no signature, only the checksum of its first header."""
-    try:
-        tarfile.TarInfo.frombuf(head[:512], "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
 
 
 def _binary_type(head: bytes, extension: str) -> MediaType:

@@ -159,10 +159,15 @@ class Stores:
 
     @cached_property
     def resolver(self) -> Resolver:
-        return Resolver(self._domain_data)
+        return Resolver(lambda: (self.lexicon, self.graph_schema))
 
-    def _domain_data(self) -> tuple[Lexicon, GraphSchema]:
-        return load_lexicon(self.domain.folder), load_graph_schema(self.domain.file("graph.yaml"))
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        return load_lexicon(self.domain.folder)
+
+    @cached_property
+    def graph_schema(self) -> GraphSchema:
+        return load_graph_schema(self.domain.file("graph.yaml"))
 
     @cached_property
     def cache(self) -> Cache:

@@ -20,10 +20,14 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Table, or_, selec
 
 _TOLD = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION", "ASSET_CHECK_EVALUATION")
 """Events of any run that may list a document; what else names one is an event of a run that worked on it."""
-_SHORT_HASH = 12
 _MARGIN = timedelta(days=1)
 """Some of Dagster's times are whole seconds, some in the server's time zone."""
 _CAPTURED = (ComputeIOType.STDOUT, ComputeIOType.STDERR)
+
+
+def short_hash(version_id: str) -> str:
+    """How Dagster's metadata names a version: enough to find it, and what an erasure looks for."""
+    return version_id[:12]
 
 
 class DagsterTraces:
@@ -46,7 +50,7 @@ class DagsterTraces:
         if has_tables:
             transforms = dg.RunsFilter(job_name="transform", created_after=since)
             self._run_ids += [record.dagster_run.run_id for record in instance.get_run_records(transforms)]
-        self._names = (document_id, *(version_id[:_SHORT_HASH] for version_id in version_ids))
+        self._names = (document_id, *map(short_hash, version_ids))
 
     def count(self) -> int:
         """Rows that still name it, and captured outputs of its runs."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
 from foundation.artefacts import prefix
-from foundation.domain import Domain
-from foundation.graph_schema import GraphSchema, load_graph_schema
-from foundation.lexicon import Lexicon, load_lexicon
 from foundation.stores import Stores
 from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
 from pipelines.extraction.extract import draft_version, extract_table, finish, tag
@@ -23,7 +19,7 @@ _ROWS = {"nodes": Node, "edges": Edge, "mentions": Mention}
 
 def extract_versions(stores: Stores, versions: Sequence[Sequence[Chunk]]) -> list[VersionGraph]:
     """Extract from the chunks of each version, tagged together, and keep each result for the edges' asset."""
-    lexicon, schema = _domain_data(stores.domain)
+    lexicon, schema = stores.lexicon, stores.graph_schema
     drafts = [draft_version(chunks, lexicon, schema) for chunks in versions]
     found = []
     for draft, phrases in zip(drafts, tag(drafts), strict=True):
@@ -35,7 +31,7 @@ def extract_versions(stores: Stores, versions: Sequence[Sequence[Chunk]]) -> lis
 
 def extract_tables(stores: Stores, chunks: Sequence[Chunk]) -> VersionGraph:
     """The same of a table file, most of which declare nothing."""
-    graph = extract_table(chunks, *_domain_data(stores.domain))
+    graph = extract_table(chunks, stores.lexicon, stores.graph_schema)
     stores.derived.put(_key(graph.version_id), _written(graph))
     return graph
 
@@ -63,12 +59,7 @@ def _key(version_id: str) -> str:
     return f"{prefix(version_id)}graph.json"
 
 
-def load_extractor(domain: Domain) -> None:
+def load_extractor(stores: Stores) -> None:
     """Load ahead what extraction loads once per process, about 1 s."""
-    _domain_data(domain)
+    _ = (stores.lexicon, stores.graph_schema)
     load_tagger()
-
-
-@cache
-def _domain_data(domain: Domain) -> tuple[Lexicon, GraphSchema]:
-    return load_lexicon(domain.folder), load_graph_schema(domain.file("graph.yaml"))

@@ -13,11 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from sqlalchemy import Connection, select
 
-from foundation.card import KEPT_FIELDS, Card, described_by, merged
-from foundation.errors import AsklineError, ResourceLimit
-from foundation.landing_card import card_at
+from foundation.card import KEPT_FIELDS, SIDECAR, Card, described_by, merged
+from foundation.errors import ResourceLimit
+from foundation.landing_card import card_at, looked_at
 from foundation.media_kinds import kind_of
-from foundation.media_type import HEAD, detect_file
 from foundation.names import safe_name
 from foundation.publication import hide_tables
 from foundation.registry.database import transaction
@@ -102,20 +101,24 @@ def land_members(stores: Stores, document_id: str, version_id: str, holder_name:
     """
     members = stores.artefacts.load_members(version_id)
     names = {member.path for _, member in members}
-    sidecars = {member.path: ordinal for ordinal, member in members if described_by(member.path) in names}
+    sidecars: dict[str, int] = {}
+    for ordinal, member in members:
+        described = described_by(member.path)
+        if described is not None and described in names:
+            sidecars.setdefault(described, ordinal)
     landed = []
     for ordinal, member in members:
-        if member.path in sidecars:
+        if described_by(member.path) in names:
             continue
         name = member.file_name or _inner_name(holder_name)
         key = member_key(document_id, member.path, name)
-        beside = next((n for path, n in sidecars.items() if described_by(path) == member.path), None)
+        beside = sidecars.get(member.path)
         if beside is not None:
             with stores.artefacts.open_member(version_id, beside) as file:
-                stores.landing.put(f"{key}.meta.json", file)
+                stores.landing.put(key + SIDECAR, file)
         with stores.artefacts.open_member(version_id, ordinal) as file:
             stored = stores.landing.put(key, file)
-        media_type, head = _looked_at(stores, stored, name)
+        media_type, head = looked_at(stores.landing, stored, name)
         card, sidecar_sha256 = card_at(stores.landing, key, media_type, head)
         landed.append(LandedMember(member, name, stored, media_type, card, sidecar_sha256))
     return landed
@@ -165,12 +168,3 @@ def _inner_name(holder_name: str) -> str:
     """The one file of a compressed file is called as that is, without its last extension."""
     path = PurePosixPath(holder_name)
     return safe_name(path.stem) if path.suffix.lower() in _COMPRESSED and path.stem.strip(". ") else "content"
-
-
-def _looked_at(stores: Stores, stored: ObjectVersion, name: str) -> tuple[str, bytes]:
-    try:
-        with stores.landing.local_path(stored.key, stored.version_id) as path, path.open("rb") as file:
-            head = file.read(HEAD)
-            return (detect_file(path, name).name if stored.size else "application/octet-stream"), head
-    except AsklineError:
-        return "application/octet-stream", b""  # raw_files looks again and fails the version with the reason

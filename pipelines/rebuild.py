@@ -136,8 +136,9 @@ def switch(stores: Stores, rebuild: Rebuild, run_id: str) -> int:
             claims.hold_claims(connection)  # no run begins; what was activated since the build is caught up
             if content_locks.try_alias(connection) and not claims.in_work(connection):
                 build(stores, rebuild)
-                count = exchange_chunks(connection, _new_chunks(stores, rebuild))
-                _record(connection, stores, rebuild, run_id)
+                answering = corpus.answering_versions(connection)
+                count = exchange_chunks(connection, _new_chunks(stores, rebuild, answering))
+                _record(connection, stores, rebuild, run_id, answering)
                 search_indexes.move_alias(connection, rebuild.target)
                 return count
         if time.monotonic() > deadline:
@@ -147,19 +148,20 @@ def switch(stores: Stores, rebuild: Rebuild, run_id: str) -> int:
         time.sleep(1)
 
 
-def _new_chunks(stores: Stores, rebuild: Rebuild) -> Iterator[tuple[str, str, list[Chunk]]]:
+def _new_chunks(
+    stores: Stores, rebuild: Rebuild, answering: Sequence[ClaimedVersion]
+) -> Iterator[tuple[str, str, list[Chunk]]]:
     """(parser, chunker, chunks) of each content that answers."""
-    with transaction(stores.engine) as connection:
-        answering = {version.version_id: version for version in corpus.answering_versions(connection)}
-    for version_id, version in answering.items():
+    for version_id, version in {version.version_id: version for version in answering}.items():
         chunks = stores.artefacts.load_chunks(version_id, rebuild.target.chunker)
         yield parser(version), rebuild.target.chunker, chunks
 
 
-def _record(connection: Connection, stores: Stores, rebuild: Rebuild, run_id: str) -> None:
+def _record(
+    connection: Connection, stores: Stores, rebuild: Rebuild, run_id: str, answering: Sequence[ClaimedVersion]
+) -> None:
     """The stages that the new index stands for are done with its model; the graph's are stale, and redone at night."""
-    with transaction(stores.engine) as reading:
-        answering = corpus.answering_versions(reading)
+    counts = {version.version_id: rebuild.index.count(version.version_id) for version in answering}
     for stage, name in (
         (Stage.CHUNKS, "chunks"),
         (Stage.EMBEDDINGS, "vectors"),
@@ -170,7 +172,7 @@ def _record(connection: Connection, stores: Stores, rebuild: Rebuild, run_id: st
                 version,
                 code_version(stage, version, rebuild.embedder, stores.domain),
                 0,
-                {name: rebuild.index.count(version.version_id)},
+                {name: counts[version.version_id]},
             )
             for version in answering
         ]

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from foundation.card import described_by
-from foundation.errors import AsklineError, ConfigurationError
-from foundation.landing_card import card_at, sidecar_at
-from foundation.media_type import HEAD, detect_file
+from foundation.errors import ConfigurationError
+from foundation.landing_card import card_at, looked_at, sidecar_at
 from foundation.names import safe_name
 from foundation.publication import hide_tables, tell_index
 from foundation.registry.cards import describe
@@ -127,7 +126,7 @@ def _arrive(stores: Stores, version: ObjectVersion) -> int:
     if uploaded_by and (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
         return 0
     acl = (f"user:{uploaded_by}",) if uploaded_by else stores.settings.ingestion.scan_acl
-    media_type, head = _looked_at(stores, version, parts[-1])
+    media_type, head = looked_at(stores.landing, version, parts[-1])
     with transaction(stores.engine) as connection:
         lock_key(connection, version.key)
         card, sidecar_sha256 = card_at(stores.landing, version.key, media_type, head)
@@ -151,16 +150,6 @@ def _arrive(stores: Stores, version: ObjectVersion) -> int:
     if received.card_changed:
         tell_index(stores.engine, stores.search, received.version_id)
     return int(received.queued)
-
-
-def _looked_at(stores: Stores, version: ObjectVersion, name: str) -> tuple[str, bytes]:
-    """(media type, the beginning of the bytes)"""
-    try:
-        with stores.landing.local_path(version.key, version.version_id) as path, path.open("rb") as file:
-            head = file.read(HEAD)
-            return (detect_file(path, name).name if version.size else "application/octet-stream"), head
-    except AsklineError:
-        return "application/octet-stream", b""  # raw_files looks again and fails the version with the reason
 
 
 def differs(stores: Stores) -> bool:

@@ -64,7 +64,7 @@ def _load_ahead(**_: Any) -> None:
     multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
     stores = process_stores()
     stores.embedder.embed_passages(["warm"])
-    load_extractor(stores.domain)
+    load_extractor(stores)
     stores.resolver.load_ahead()
     start_server()
 

@@ -7,6 +7,7 @@ import dagster as dg
 
 from foundation.settings import get_settings
 from pipelines.batch import Outcome, StageReport
+from pipelines.dagster_traces import short_hash
 from pipelines.partitions import ARRIVAL_DAYS
 
 OWNERS = ["team:data-engineering"]
@@ -81,7 +82,7 @@ def _table(outcomes: Sequence[Outcome], counts: Sequence[str]) -> str:
     lines = ["| file | version | seconds | " + " | ".join(counts) + " | lineage |", "|---" * (len(counts) + 4) + "|"]
     for outcome in outcomes[:_LISTED]:
         found = outcome.result if isinstance(outcome.result, dict) else {}
-        cells = [_link(outcome), f"`{outcome.version.version_id[:12]}`", f"{outcome.seconds:.2f}"]
+        cells = [_link(outcome), f"`{short_hash(outcome.version.version_id)}`", f"{outcome.seconds:.2f}"]
         cells += [cell(str(found.get(name, ""))) for name in counts]
         cells.append(f"[lineage]({lineage_url(outcome.version.document_id)})")
         lines.append("| " + " | ".join(cells) + " |")

@@ -14,6 +14,7 @@ from foundation.errors import StageFailed
 from foundation.registry.database import transaction
 from foundation.registry.datasets import active_datasets
 from pipelines.assets.common import OWNERS, service_url
+from pipelines.dagster_traces import short_hash
 from pipelines.marts import Publication, publish_mart, purge_superseded, refusals, withdraw_marts
 from pipelines.resources import StoresResource
 from pipelines.transform.contracts import Source, mart_sources_now, write_sources
@@ -155,7 +156,7 @@ def _materialized(
     table = published.table
     columns = [dg.TableColumn(c.name, c.type, c.description) for c in table.columns]
     used = [
-        f"| {contract} | {source.table} | `{source.version_id[:12]}` |"
+        f"| {contract} | {source.table} | `{short_hash(source.version_id)}` |"
         for contract, found in sources.items()
         for source in found
         if (source.dataset_id, source.version_id) in published.sources

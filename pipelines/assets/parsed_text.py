@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import NoContent
-from foundation.graph_schema import load_graph_schema
 from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.stages import save_warnings, share_warnings
@@ -76,7 +75,7 @@ def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
         workbook,
         lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
         TABLE_TEXT,
-        whole=lambda columns: declares(columns, load_graph_schema(stores.domain.file("graph.yaml"))),
+        whole=lambda columns: declares(columns, stores.graph_schema),
     )
     return _save(stores, version, parsed)
 

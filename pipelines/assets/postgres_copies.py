@@ -4,10 +4,12 @@ from typing import Any
 
 import dagster as dg
 
-from foundation.types import Stage
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.tables import structured_tables
-from pipelines.batch import one_by_one, run_stage, versions_of_run
+from pipelines.batch import Counts, one_by_one, run_stage, versions_of_run
+from pipelines.code_versions import is_table
 from pipelines.datasets import copy_tables
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
@@ -22,6 +24,11 @@ from pipelines.resources import StoresResource
 def postgres_copies(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    work = one_by_one(lambda version: copy_tables(at, version.version_id, version.file_name))
-    report = run_stage(context, at, Stage.POSTGRES_COPIES, versions, work)
+    report = run_stage(context, at, Stage.POSTGRES_COPIES, versions, one_by_one(lambda version: _copy(at, version)))
     return result(report, {"copies": "copies", "dagster/row_count": "copied_rows"})
+
+
+def _copy(stores: Stores, version: ClaimedVersion) -> Counts:
+    if not is_table(version):
+        return {"copies": 0, "copied_rows": 0}
+    return copy_tables(stores, version.version_id, version.file_name)

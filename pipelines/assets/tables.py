@@ -59,7 +59,7 @@ def _schema(stores: Stores, outcomes: Iterable[Outcome]) -> Iterator[tuple[str, 
     Each with the document's id, by which an erasure finds it among Dagster's events.
     """
     with transaction(stores.engine) as connection:
-        for outcome in outcomes:
+        for outcome in (one for one in outcomes if is_table(one.version)):
             for row in datasets_of(connection, outcome.version.version_id):
                 named = (outcome.version.file_name, row["sheet"], row["label"], outcome.version.document_id)
                 place = " › ".join(" ".join(part.split()) for part in named if part)
@@ -88,10 +88,10 @@ def table_links(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
 
 
 def _link(stores: Stores, version: ClaimedVersion, run_id: str) -> Counts:
-    workbook_rows = {}
-    if is_table(version):
-        tables = stores.artefacts.load_workbook(version.version_id).tables
-        workbook_rows = {table.ordinal: table.row_count for table in tables}
+    if not is_table(version):
+        return {"links": 0}
+    tables = stores.artefacts.load_workbook(version.version_id).tables
+    workbook_rows = {table.ordinal: table.row_count for table in tables}
     with transaction(stores.engine) as connection:
         found = datasets_of(connection, version.version_id)
         for row in found:

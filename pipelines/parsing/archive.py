@@ -12,19 +12,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from foundation.archive_kinds import is_tar, packed_type
 from foundation.charset import decoded
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, NoContent
+from foundation.media_kinds import BZIP2, GZIP, XZ, MediaType
 from foundation.types import ParsedDocument, ParsedMember
 from pipelines.parsing.assembly import Assembly
 from pipelines.parsing.members import MemberWriter, UnpackLimits, read_blocks
 
 PARSER = "archive/1"
 
-_OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+_OPENERS: dict[MediaType, Callable[..., Any]] = {GZIP: gzip.open, BZIP2: bz2.open, XZ: lzma.open}
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
-_TAR_BLOCK = 512
 
 
 def parse(path: Path, file_name: str, folder: Path | None, limits: UnpackLimits) -> ParsedDocument:
@@ -38,15 +39,15 @@ def parse(path: Path, file_name: str, folder: Path | None, limits: UnpackLimits)
     writer = MemberWriter(file_name, size, folder, limits)
     with path.open("rb") as file:
         head = file.read(6)
-    opener = next((found for magic, found in _OPENERS.items() if head.startswith(magic)), None)
+    packed = packed_type(head)
     try:
         if head.startswith(b"PK"):
             _unzip(path, file_name, writer)
-        elif opener is None:
+        elif packed is None:
             with path.open("rb") as file:
                 _untar(file, writer)
         else:
-            _unpack(path, opener, writer)
+            _unpack(path, _OPENERS[packed], writer)
     except _DAMAGED as error:
         raise DamagedFile(f"{file_name} is cut off or damaged: {error}") from error
     if not writer.members:
@@ -100,20 +101,12 @@ def _untar(file: IO[bytes], writer: MemberWriter) -> None:
 def _unpack(path: Path, opener: Callable[..., Any], writer: MemberWriter) -> None:
     """A compressed TAR, else one compressed file, whose name only the archive's own name says."""
     with opener(path) as file:
-        start = file.read(_TAR_BLOCK)
+        start = file.read(tarfile.BLOCKSIZE)
     with opener(path) as file:
-        if _is_tar(start):
+        if is_tar(start):
             _untar(file, writer)
         else:
             writer.add_only(read_blocks(file))
-
-
-def _is_tar(start: bytes) -> bool:
-    try:
-        tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
 
 
 def _document(writer: MemberWriter) -> ParsedDocument:

@@ -25,9 +25,8 @@ _TRIES = 3
 def tables_changed(context: dg.SensorEvaluationContext, stores: StoresResource) -> dg.RunRequest | dg.SkipReason:
     at = stores.stores
     with transaction(at.engine) as connection:
-        stale = marts_are_stale(connection)
-        sources = sources_fingerprint(connection)
-    if not stale:
+        sources = sources_fingerprint(connection) if marts_are_stale(connection) else None
+    if sources is None:
         return dg.SkipReason("The marts are up to date.")
     if any_run(context.instance, transform_job.name, IN_FLIGHT):
         return dg.SkipReason("dbt is running.")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -82,6 +83,29 @@ def test_a_deletion_waits_for_a_writer_that_has_only_begun_to_use_its_nodes(regi
     deletion.join(10)
     assert graph.counts("new") == {"nodes": 2, "edges": 1, "mentions": 3}
     assert graph.counts("old")["mentions"] == 0
+
+
+def test_writers_that_prove_one_edge_at_once_end_and_count_the_evidence_of_both(registry_engine: Engine) -> None:
+    """Both have added their mentions before either counts: neither waits for the other in a circle, none is lost."""
+    graph, corpus = PostgresGraph(registry_engine), RegistryCorpus(registry_engine)
+    versions = ["old", "one", "two"]
+    for version in versions:
+        corpus.add(version)
+    write(graph, "old", [DIABETES, METFORMIN], [TREATS])
+    both_have_added = threading.Barrier(2, timeout=10)
+    begun: set[int] = set()
+
+    def meet(*arguments: Any) -> None:
+        if "from askline.edges where edge_id = any" in arguments[2] and threading.get_ident() not in begun:
+            begun.add(threading.get_ident())
+            both_have_added.wait()
+
+    event.listen(registry_engine, "before_cursor_execute", meet)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda version: write(graph, version, [DIABETES, METFORMIN], [TREATS]), versions[1:]))
+    assert len(begun) == 2
+    with registry_engine.connect() as connection:
+        assert connection.scalar(select(edges.c.weight)) == 3
 
 
 def test_nothing_stays_behind_when_the_chunks_went_first(registry_engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,6 @@ from foundation.settings import DagsterSettings, DatabaseSettings, Settings
 from foundation.stores import Stores
 from query_service.app import create_app
 
-SAMPLES = Path(__file__).parents[2] / "samples"
-
 
 @pytest.fixture
 def settings(tmp_path: Path, empty_database: str) -> Settings:
@@ -41,14 +40,24 @@ def loaded_embedder() -> Embedder:
 
 
 @pytest.fixture
-def stores(settings: Settings, loaded_embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    """Stores that the Dagster resource of this process uses too."""
-    made = Stores(settings)
+def open_stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Settings], Stores]]:
+    """Make stores that the Dagster resource of this process uses too, from then on; all are closed at the end."""
+    with ExitStack() as opened:
+
+        def make(settings: Settings) -> Stores:
+            made = opened.enter_context(closing(Stores(settings)))
+            for module in ("pipelines.resources", "pipelines.sensors.failures"):
+                monkeypatch.setattr(f"{module}.process_stores", lambda: made)
+            return made
+
+        yield make
+
+
+@pytest.fixture
+def stores(settings: Settings, open_stores: Callable[[Settings], Stores], loaded_embedder: Embedder) -> Stores:
+    made = open_stores(settings)
     made.embedder = loaded_embedder
-    for module in ("pipelines.resources", "pipelines.sensors.failures"):
-        monkeypatch.setattr(f"{module}.process_stores", lambda: made)
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture

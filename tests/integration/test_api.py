@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from by_http import problem, put, send
 from fastapi.testclient import TestClient
 from syrupy.assertion import SnapshotAssertion
 
@@ -26,20 +27,6 @@ The influenza vaccine prevents influenza. Appointments last 15 minutes.
 Walk-in hours are from 8:00 to 11:30 on weekdays."""
 
 
-def put(client: TestClient, name: str, data: bytes, headers: dict[str, str] | None = None, **form: Any) -> Any:
-    return client.post("/upload", files={"files": (name, data)}, data=form, headers=headers)
-
-
-def problem(response: Any, status: int, code: str) -> dict[str, Any]:
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    body: dict[str, Any] = response.json()
-    assert body["code"] == code
-    assert body["detail"]
-    assert body["fix"]
-    return body
-
-
 def test_openapi_is_what_the_snapshot_says(snapshot: SnapshotAssertion) -> None:
     app = create_app(Settings())
     assert json.dumps(app.openapi(), indent=1, sort_keys=True) == snapshot
@@ -48,7 +35,7 @@ def test_openapi_is_what_the_snapshot_says(snapshot: SnapshotAssertion) -> None:
 def test_a_question_is_answered_with_a_verbatim_citation_and_lineage_to_the_bytes(
     client: TestClient, run_job: RunJob
 ) -> None:
-    item = put(client, "notice.txt", NOTICE, licence="CC0", source_url="https://example.org/n").json()["items"][0]
+    item = put(client, "notice.txt", NOTICE, licence="CC0", source_url="https://example.org/n")
     assert item["status"] == "uploaded"
     run = run_job("ingest", scope="pending")
     answer = client.post("/ask", json={"question": "When are the walk-in hours on weekdays?"}).json()
@@ -98,7 +85,7 @@ def test_a_stream_ends_with_the_whole_answer_and_numbers_its_events(client: Test
 def test_a_bad_upload_is_refused_and_leaves_nothing(
     client: TestClient, stores: Stores, name: str, data: bytes, status: int, code: str
 ) -> None:
-    problem(put(client, name, data), status, code)
+    problem(send(client, (name, data)), status, code)
     assert client.get("/documents").json()["items"] == []
     assert list(stores.landing.current()) == []
 
@@ -110,7 +97,7 @@ def test_a_name_with_nul_is_refused(client: TestClient) -> None:
 
 
 def test_a_name_cannot_leave_its_folder(client: TestClient, stores: Stores) -> None:
-    item = put(client, "../../../etc/cron.d/evil.txt", b"text").json()["items"][0]
+    item = put(client, "../../../etc/cron.d/evil.txt", b"text")
     assert item["file_name"] == "evil.txt"
     assert item["landing_key"] == "uploads/local/evil.txt"
 
@@ -126,7 +113,7 @@ def test_one_bad_file_of_a_batch_does_not_keep_the_others_out(client: TestClient
 def test_too_large_is_refused_by_length_and_while_it_streams(settings: Settings, stores: Stores) -> None:
     small = settings.model_copy(update={"service": settings.service.model_copy(update={"max_upload_mb": 1})})
     with TestClient(create_app(small, stores), base_url="http://127.0.0.1") as client:
-        problem(put(client, "big.txt", b"x" * 3_000_000), 413, "too_large")
+        problem(send(client, ("big.txt", b"x" * 3_000_000)), 413, "too_large")
 
         def endless() -> Any:
             yield b'--b\r\ncontent-disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
@@ -173,9 +160,9 @@ def test_sql_of_ones_own_runs_under_the_guard(client: TestClient, run_job: RunJo
 
 def test_what_one_may_not_see_does_not_exist(client: TestClient, run_job: RunJob, key_of: KeyOf) -> None:
     alice, bob = key_of("Alice"), key_of("bob", ("nurses",))
-    secret = put(client, "secret.txt", b"The vault code of ward nine is 4711.", headers=alice).json()["items"][0]
-    pay = put(client, "pay.csv", b"name,salary\nAnn,100\nBen,200\n", headers=alice).json()["items"][0]
-    shared = put(client, "shared.txt", b"Nurses meet at noon.", headers=alice, acl=["group:nurses"]).json()["items"][0]
+    secret = put(client, "secret.txt", b"The vault code of ward nine is 4711.", headers=alice)
+    pay = put(client, "pay.csv", b"name,salary\nAnn,100\nBen,200\n", headers=alice)
+    shared = put(client, "shared.txt", b"Nurses meet at noon.", headers=alice, acl=["group:nurses"])
     run_job("ingest", scope="pending")
     assert shared["acl"] == ["group:nurses"]
     mine = client.post("/ask", json={"question": "What is the vault code of ward nine?"}, headers=alice).json()
@@ -209,7 +196,7 @@ def test_what_one_may_not_see_does_not_exist(client: TestClient, run_job: RunJob
 
 def test_keys_are_asked_for_by_scope_and_revoked_at_once(client: TestClient, key_of: KeyOf) -> None:
     reader = key_of("reader", (), ("read",))
-    problem(put(client, "a.txt", b"text", headers=reader), 403, "forbidden")
+    problem(send(client, ("a.txt", b"text"), headers=reader), 403, "forbidden")
     problem(client.get("/documents", headers={"Authorization": "Bearer ak_wrong"}), 401, "unauthenticated")
     problem(client.get("/documents?api_key=ak_x"), 401, "unauthenticated")
     problem(client.get("/keys", headers=reader), 403, "forbidden")
@@ -221,25 +208,25 @@ def test_keys_are_asked_for_by_scope_and_revoked_at_once(client: TestClient, key
 
 
 def test_another_sites_page_can_do_nothing(client: TestClient) -> None:
-    problem(put(client, "a.txt", b"text", headers={"Origin": "https://evil.example"}), 403, "forbidden")
+    problem(send(client, ("a.txt", b"text"), headers={"Origin": "https://evil.example"}), 403, "forbidden")
     for host in ("evil.example", "127.evil.example", "127.0.0.1.evil.example:8080", "localhost.evil.example"):
         problem(client.get("/documents", headers={"Host": host}), 403, "forbidden")
         own = {"Host": host, "Origin": f"http://{host}"}
         problem(client.post("/keys", json={"name": "x"}, headers=own), 403, "forbidden")
-    assert put(client, "a.txt", b"text", headers={"Origin": "http://127.0.0.1"}).status_code == 202
+    assert send(client, ("a.txt", b"text"), headers={"Origin": "http://127.0.0.1"}).status_code == 202
 
 
 def test_an_idempotency_key_makes_a_request_act_once(client: TestClient) -> None:
     key = {"Idempotency-Key": "one"}
-    first = put(client, "a.txt", b"text", headers=key).json()
-    assert put(client, "a.txt", b"text", headers=key).json() == first
-    problem(put(client, "a.txt", b"other", headers=key), 422, "idempotency_mismatch")
+    first = send(client, ("a.txt", b"text"), headers=key).json()
+    assert send(client, ("a.txt", b"text"), headers=key).json() == first
+    problem(send(client, ("a.txt", b"other"), headers=key), 422, "idempotency_mismatch")
     asked = [client.post("/ask", json={"question": "What is this?"}, headers={"Idempotency-Key": "two"}) for _ in "ab"]
     assert asked[0].json()["answer_id"] == asked[1].json()["answer_id"]
 
 
 def test_a_deleted_document_is_not_quoted_again_by_a_repeated_request(client: TestClient, run_job: RunJob) -> None:
-    item = put(client, "notice.txt", NOTICE).json()["items"][0]
+    item = put(client, "notice.txt", NOTICE)
     run_job("ingest", scope="pending")
     ask = {"json": {"question": "When are the walk-in hours on weekdays?"}, "headers": {"Idempotency-Key": "k"}}
     assert "8:00" in client.post("/ask", **ask).text
@@ -251,7 +238,7 @@ def test_a_deleted_document_is_not_quoted_again_by_a_repeated_request(client: Te
 
 def test_to_see_a_document_is_not_to_dispose_of_it(client: TestClient, key_of: KeyOf) -> None:
     alice, bob = key_of("alice"), key_of("bob")
-    item = put(client, "notice.txt", NOTICE, headers=alice, acl=["public", "user:alice"]).json()["items"][0]
+    item = put(client, "notice.txt", NOTICE, headers=alice, acl=["public", "user:alice"])
     url = f"/documents/{item['document_id']}"
     assert client.get(url, headers=bob).status_code == 200
     problem(client.patch(url, json={"acl": ["user:bob"]}, headers=bob), 403, "forbidden")
@@ -280,7 +267,7 @@ def test_a_cursor_that_no_page_gave_out_is_refused(client: TestClient) -> None:
 
 
 def test_a_failed_document_can_be_tried_again(client: TestClient, run_job: RunJob) -> None:
-    item = put(client, "broken.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog").json()["items"][0]
+    item = put(client, "broken.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog")
     run_job("ingest", scope="pending")
     url = f"/documents/{item['document_id']}"
     assert client.get(url).json()["error"]["code"] == "damaged_file"
@@ -328,8 +315,7 @@ def test_without_the_registry_it_answers_503_and_comes_back(postgres_home: Path)
 def test_the_same_upload_twice_at_once_is_one_document(client: TestClient) -> None:
     got: list[str] = []
     threads = [
-        threading.Thread(target=lambda: got.append(put(client, "x.txt", b"same").json()["items"][0]["document_id"]))
-        for _ in range(6)
+        threading.Thread(target=lambda: got.append(put(client, "x.txt", b"same")["document_id"])) for _ in range(6)
     ]
     for thread in threads:
         thread.start()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from by_http import SAMPLES, problem, put
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
@@ -20,23 +20,14 @@ from query_service.app import create_app
 
 RunJob = Callable[..., Any]
 KeyOf = Callable[..., dict[str, str]]
-SAMPLES = Path(__file__).parents[2] / "samples"
 QUESTION = {"question": "When are the walk-in hours on weekdays?"}
 STREAM = {"Accept": "text/event-stream"}
-
-
-def problem(response: Any, status: int, code: str) -> dict[str, Any]:
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    body: dict[str, Any] = response.json()
-    assert body["code"] == code
-    return body
 
 
 @pytest.fixture
 def notice(client: TestClient, run_job: RunJob) -> dict[str, Any]:
     text = b"Flu season notice\n\nWalk-in hours are from 8:00 to 11:30 on weekdays."
-    item: dict[str, Any] = client.post("/upload", files={"files": ("notice.txt", text)}).json()["items"][0]
+    item = put(client, "notice.txt", text)
     run_job("ingest", scope="pending")
     return item
 
@@ -152,7 +143,7 @@ REFUSED_SPANS: list[tuple[dict[str, int], str]] = [
 
 def test_a_span_is_given_or_refused_by_field(client: TestClient, run_job: RunJob) -> None:
     data = (SAMPLES / "niddk_eating_diabetes_508.pdf").read_bytes()
-    item = client.post("/upload", files={"files": ("eating.pdf", data)}).json()["items"][0]
+    item = put(client, "eating.pdf", data)
     run_job("ingest", scope="pending")
     document = f"/documents/{item['document_id']}"
     for place in ("text", "pages/1"):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from by_http import FERRY, FERRY_LATER, WHEN, put, put_all, shown
 from fastapi.testclient import TestClient
 
 from foundation.access import local_principal
@@ -19,22 +20,6 @@ from pipelines.reconcile import differs
 
 RunJob = Callable[..., Any]
 LOCAL = local_principal("local")
-
-FERRY = b"The ferry to Skarholm leaves at 06:40 from the north pier."
-FERRY_LATER = b"The ferry to Skarholm leaves at 07:15 from the south pier."
-WHEN = "When does the ferry to Skarholm leave?"
-
-
-def put(client: TestClient, *files: tuple[str, bytes], **form: Any) -> list[dict[str, Any]]:
-    response = client.post("/upload", files=[("files", file) for file in files], data=form)
-    assert response.status_code == 202, response.text
-    items: list[dict[str, Any]] = response.json()["items"]
-    return items
-
-
-def shown(client: TestClient, document_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/documents/{document_id}").json()
-    return found
 
 
 def cited(client: TestClient, question: str = WHEN) -> dict[str, Any]:
@@ -57,7 +42,7 @@ def test_a_card_comes_from_form_sidecar_and_front_matter_and_travels_to_the_cita
 ) -> None:
     text = b"---\nlicense: from the file\nauthority: Harbour office\neffective_date: 2025-05-01\n---\n\n" + FERRY
     beside = sidecar(licence="from the sidecar", source_url="https://example.org/f", supersedes=["old.txt"])
-    (item,) = put(client, ("ferry.md", text), ("ferry.md.meta.json", beside), source_url="https://example.org/form")
+    (item,) = put_all(client, ("ferry.md", text), ("ferry.md.meta.json", beside), source_url="https://example.org/form")
     said = {
         "source_url": "https://example.org/form",
         "licence": "from the sidecar",
@@ -89,9 +74,9 @@ def test_a_field_that_cannot_be_taken_is_refused_by_name_and_leaves_nothing(clie
 def test_a_sidecar_that_comes_later_describes_the_file_that_is_there(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
-    (item,) = put(client, ("ferry.txt", FERRY))
+    item = put(client, "ferry.txt", FERRY)
     run_job("ingest", scope="pending")
-    (told,) = put(client, ("ferry.txt.meta.json", sidecar(licence="CC0", document_type="timetable")))
+    told = put(client, "ferry.txt.meta.json", sidecar(licence="CC0", document_type="timetable"))
     assert told["document_id"] == item["document_id"]
     assert (told["licence"], told["status"]) == ("CC0", "indexed")
     assert cited(client)["licence"] == "CC0"
@@ -133,9 +118,9 @@ def test_in_the_landing_folder_a_sidecar_is_no_document_and_its_change_is_notice
 def test_a_new_versions_card_waits_for_it_and_what_belongs_to_a_version_goes_with_it(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
-    (first,) = put(client, ("ferry.txt", FERRY), licence="CC0", effective_date="2025-01-01", document_type="notice")
+    first = put(client, "ferry.txt", FERRY, licence="CC0", effective_date="2025-01-01", document_type="notice")
     run_job("ingest", scope="pending")
-    put(client, ("ferry.txt", FERRY_LATER), document_type="timetable")
+    put(client, "ferry.txt", FERRY_LATER, document_type="timetable")
     before = cited(client)
     assert (before["licence"], before["effective_date"], of_type(stores, "notice")) == ("CC0", "2025-01-01", 1)
     run_job("ingest", scope="pending")
@@ -147,9 +132,9 @@ def test_a_new_versions_card_waits_for_it_and_what_belongs_to_a_version_goes_wit
 
 
 def test_the_same_bytes_with_another_type_change_the_index(client: TestClient, stores: Stores, run_job: RunJob) -> None:
-    put(client, ("ferry.txt", FERRY), document_type="notice")
+    put(client, "ferry.txt", FERRY, document_type="notice")
     run_job("ingest", scope="pending")
-    (again,) = put(client, ("ferry.txt", FERRY), document_type="timetable")
+    again = put(client, "ferry.txt", FERRY, document_type="timetable")
     assert again["status"] == "indexed"
     assert (of_type(stores, "notice"), of_type(stores, "timetable")) == (0, 1)
 
@@ -157,7 +142,7 @@ def test_the_same_bytes_with_another_type_change_the_index(client: TestClient, s
 def test_a_change_of_the_card_is_cited_at_once_and_survives_an_update(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
-    (item,) = put(client, ("ferry.txt", FERRY), licence="CC0")
+    item = put(client, "ferry.txt", FERRY, licence="CC0")
     run_job("ingest", scope="pending")
     url = f"/documents/{item['document_id']}"
     changes = {"document_type": "timetable", "authority": "Harbour office", "licence": None, "amends": ["old.txt"]}
@@ -167,7 +152,7 @@ def test_a_change_of_the_card_is_cited_at_once_and_survives_an_update(
     assert (cited(client)["authority"], cited(client)["amends"]) == ("Harbour office", ["old.txt"])
     refused = client.patch(url, json={"effective_date": "soon"})
     assert (refused.status_code, refused.json()["code"]) == (422, "card_refused")
-    put(client, ("ferry.txt", FERRY_LATER))
+    put(client, "ferry.txt", FERRY_LATER)
     run_job("ingest", scope="pending")
     assert (cited(client)["authority"], cited(client)["amends"]) == ("Harbour office", [])
     assert of_type(stores, "timetable") == 1
@@ -176,9 +161,9 @@ def test_a_change_of_the_card_is_cited_at_once_and_survives_an_update(
 def test_supersedes_and_amends_are_relations_of_versions_that_answer(
     client: TestClient, stores: Stores, run_job: RunJob, key_of: Callable[..., dict[str, str]]
 ) -> None:
-    (old,) = put(client, ("policy_2024.txt", b"Visits last 20 minutes."))
-    (new,) = put(client, ("policy_2025.txt", b"Visits last 30 minutes."), supersedes="Policy_2024.txt")
-    (note,) = put(client, ("note.txt", b"On Mondays they last 10."), amends=[new["document_id"], "gone.txt"])
+    old = put(client, "policy_2024.txt", b"Visits last 20 minutes.")
+    new = put(client, "policy_2025.txt", b"Visits last 30 minutes.", supersedes="Policy_2024.txt")
+    note = put(client, "note.txt", b"On Mondays they last 10.", amends=[new["document_id"], "gone.txt"])
     run_job("ingest", scope="pending")
     with transaction(stores.engine) as connection:
         found = [
@@ -205,9 +190,9 @@ def test_supersedes_and_amends_are_relations_of_versions_that_answer(
 def test_an_older_version_is_restored_whole_and_the_newer_answers_until_then(
     client: TestClient, stores: Stores, run_job: RunJob
 ) -> None:
-    (first,) = put(client, ("ferry.txt", FERRY), effective_date="2025-01-01")
+    first = put(client, "ferry.txt", FERRY, effective_date="2025-01-01")
     run_job("ingest", scope="pending")
-    (second,) = put(client, ("ferry.txt", FERRY_LATER), effective_date="2026-01-01")
+    second = put(client, "ferry.txt", FERRY_LATER, effective_date="2026-01-01")
     run_job("ingest", scope="pending")
     url = f"/documents/{first['document_id']}/versions"
     assert client.post(f"{url}/{second['version_id']}/restore").status_code == 409
@@ -235,9 +220,9 @@ def test_an_older_version_is_restored_whole_and_the_newer_answers_until_then(
 
 @pytest.mark.slow
 def test_tables_come_back_with_their_version(client: TestClient, run_job: RunJob) -> None:
-    (first,) = put(client, ("beds.csv", b"ward,beds\nA,10\nB,12\n"))
+    first = put(client, "beds.csv", b"ward,beds\nA,10\nB,12\n")
     run_job("ingest", scope="pending")
-    put(client, ("beds.csv", b"ward,beds\nA,1\n"))
+    put(client, "beds.csv", b"ward,beds\nA,1\n")
     run_job("ingest", scope="pending")
     total = {"statement": "select sum(beds) from beds", "engine": "postgres"}
     assert client.post("/sql", json=total).json()["rows"] == [[1]]
@@ -250,9 +235,9 @@ def test_tables_come_back_with_their_version(client: TestClient, run_job: RunJob
 def test_after_a_failed_update_the_version_before_is_restored_over_it(
     client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = put(client, ("ferry.txt", FERRY))
+    first = put(client, "ferry.txt", FERRY)
     run_job("ingest", scope="pending")
-    (second,) = put(client, ("ferry.txt", FERRY_LATER))
+    second = put(client, "ferry.txt", FERRY_LATER)
     with monkeypatch.context() as broken:
         broken.setattr(stores.embedder, "embed_passages", lambda texts: 1 / 0)
         run_job("ingest", scope="pending")
@@ -269,7 +254,7 @@ def test_after_a_failed_update_the_version_before_is_restored_over_it(
 def test_whoever_may_only_see_a_document_may_not_restore(
     client: TestClient, run_job: RunJob, key_of: Callable[..., dict[str, str]]
 ) -> None:
-    (item,) = put(client, ("ferry.txt", FERRY), acl=["public", "user:local"])
+    item = put(client, "ferry.txt", FERRY, acl=["public", "user:local"])
     run_job("ingest", scope="pending")
     url = f"/documents/{item['document_id']}/versions/{item['version_id']}/restore"
     assert client.post(url, headers=key_of("bob")).status_code == 403
@@ -277,10 +262,10 @@ def test_whoever_may_only_see_a_document_may_not_restore(
 
 @pytest.mark.slow
 def test_ingesting_again_never_changes_who_may_see(client: TestClient, stores: Stores, run_job: RunJob) -> None:
-    (item,) = put(client, ("ferry.txt", FERRY), acl=["user:local"])
+    item = put(client, "ferry.txt", FERRY, acl=["user:local"])
     run_job("ingest", scope="pending")
     for data in (FERRY, FERRY_LATER):
-        (again,) = put(client, ("ferry.txt", data), acl=["public"])
+        again = put(client, "ferry.txt", data, acl=["public"])
         run_job("ingest", scope="pending")
         assert again["acl"] == ["user:local"]
     (stores.settings.landing_folder / item["landing_key"]).write_bytes(b"The ferry does not leave any more.")
@@ -296,16 +281,16 @@ def test_ingesting_again_never_changes_who_may_see(client: TestClient, stores: S
 def test_an_answer_over_a_version_that_was_replaced_is_stale_until_it_comes_back(
     client: TestClient, run_job: RunJob
 ) -> None:
-    (first,) = put(client, ("ferry.txt", FERRY))
-    (beds,) = put(client, ("beds.csv", b"ward,beds\nA,10\nB,12\n"))
+    first = put(client, "ferry.txt", FERRY)
+    beds = put(client, "beds.csv", b"ward,beds\nA,10\nB,12\n")
     run_job("ingest", scope="pending")
     cited_answer = client.post("/ask", json={"question": WHEN}).json()
     counted = client.post("/ask", json={"question": "How many beds are there per ward?"}).json()
     assert counted["sql"], counted["text"]
     answers = (cited_answer, counted)
     assert [_stale(client, answer) for answer in answers] == [False, False]
-    put(client, ("ferry.txt", FERRY_LATER))
-    put(client, ("beds.csv", b"ward,beds\nA,1\n"))
+    put(client, "ferry.txt", FERRY_LATER)
+    put(client, "beds.csv", b"ward,beds\nA,1\n")
     assert [_stale(client, answer) for answer in answers] == [False, False]  # the old versions still answer
     run_job("ingest", scope="pending")
     assert [_stale(client, answer) for answer in answers] == [True, True]

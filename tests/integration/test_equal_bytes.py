@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from by_http import SAMPLES, put
 from fastapi.testclient import TestClient
 
 from foundation.stores import Stores
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 BEDS = b"ward,beds\nAlder,10\nBirch,12\nCedar,7\n"
 ALICE = ("aardvark_secret.csv", "aardvark_brochure.pdf")
 BOB = ("bumblebee_ledger.csv", "bumblebee_leaflet.pdf")
@@ -35,8 +34,7 @@ def both(client: TestClient, run_job: RunJob, key_of: KeyOf) -> Iterator[tuple[d
     pdf = min(SAMPLES.glob("*.pdf"), key=lambda path: path.stat().st_size).read_bytes()
     for names, headers in ((ALICE, alice), (BOB, bob)):
         for name, data in zip(names, (BEDS, pdf), strict=True):
-            response = client.post("/upload", files={"files": (name, data)}, headers=headers)
-            assert response.status_code == 202, response.text
+            put(client, name, data, headers)
     assert run_job("ingest", scope="pending").success
     assert run_job("ingest", scope="pending").success
     yield alice, bob
@@ -112,7 +110,7 @@ def test_equal_names_of_two_owners_tell_nothing_until_both_may_be_seen(
     alice, bob = key_of("alice"), key_of("bob")
     ids = {}
     for headers, data in ((alice, b"ward,beds\nA,1\n"), (bob, b"ward,beds\nB,2\n")):
-        item = client.post("/upload", files={"files": ("beds.csv", data)}, headers=headers).json()["items"][0]
+        item = put(client, "beds.csv", data, headers)
         ids[headers["Authorization"]] = item["document_id"]
     assert run_job("ingest", scope="pending").success
 
@@ -136,7 +134,7 @@ def test_equal_names_of_two_owners_tell_nothing_until_both_may_be_seen(
 
 def test_one_owner_has_a_table_by_each_name_and_a_question_by_either(client: TestClient, run_job: RunJob) -> None:
     for name in ("winter.csv", "summer.csv"):
-        client.post("/upload", files={"files": (name, BEDS)})
+        put(client, name, BEDS)
     assert run_job("ingest", scope="pending").success
     assert run_job("ingest", scope="pending").success
     assert {t["name"] for t in client.get("/tables").json()["items"]} == {"winter", "summer"}
@@ -150,7 +148,7 @@ def test_warnings_name_the_readers_own_file(client: TestClient, run_job: RunJob,
     data = "größe;wert\nä;1\nö;2\n".encode("cp1252")
     alice, bob = key_of("alice"), key_of("bob")
     for headers, name in ((alice, "aardvark.csv"), (bob, "bumblebee.csv")):
-        client.post("/upload", files={"files": (name, data)}, headers=headers)
+        put(client, name, data, headers)
     assert run_job("ingest", scope="pending").success
     assert run_job("ingest", scope="pending").success
     for headers, name in ((alice, "aardvark.csv"), (bob, "bumblebee.csv")):

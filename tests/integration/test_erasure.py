@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from by_http import put, shown
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, AssetKeyTable, SqlEventLogStorageTable
 from fastapi.testclient import TestClient
 from sqlalchemy import select, text
@@ -24,11 +25,6 @@ STORES = {
     *("search_index", "graph", "postgres_copies", "marts", "dbt_outputs", "catalog", "parquet", "derived_objects"),
     *("caches", "conversations", "landing_objects", "dagster", "registry"),
 }
-
-
-def put(client: TestClient, name: str, data: bytes, **form: Any) -> dict[str, Any]:
-    item: dict[str, Any] = client.post("/upload", files={"files": (name, data)}, data=form).json()["items"][0]
-    return item
 
 
 def erased(client: TestClient, run_job: RunJob, document_id: str) -> dict[str, Any]:
@@ -135,7 +131,7 @@ def test_what_another_document_has_too_stays_and_the_report_says_so(
     report = erased(client, run_job, first["document_id"])
     assert "another living document" in report["kept"]
     assert {store["found"] for store in report["stores"] if store["name"] == "search_index"} == {0}
-    record = client.get(f"/documents/{second['document_id']}").json()
+    record = shown(client, second["document_id"])
     assert (record["status"], record["duplicate_of"]) == ("indexed", None)
     assert stores.search.count(second["version_id"]) > 0
 

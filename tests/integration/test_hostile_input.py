@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from by_http import put, shown
 from fastapi.testclient import TestClient
 from hostile_values import Call, calls
 
@@ -48,13 +49,10 @@ def _fault(call: Call, response: Any) -> str | None:
 @pytest.mark.parametrize("every", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 def test_every_operation_survives_hostile_values(tough_client: TestClient, run_job: RunJob, every: int) -> None:
     client = tough_client
-    put = client.post(
-        "/upload", files=[("files", ("notice.txt", b"Walk-in hours are from 8:00 to 11:30 on weekdays."))]
-    )
-    item = put.json()["items"][0]
-    client.post("/upload", files=[("files", ("beds.csv", b"ward,beds\nA,10\nB,12\n"))])
+    item = put(client, "notice.txt", b"Walk-in hours are from 8:00 to 11:30 on weekdays.")
+    put(client, "beds.csv", b"ward,beds\nA,10\nB,12\n")
     run_job("ingest", scope="pending")
-    document = client.get(f"/documents/{item['document_id']}").json()
+    document = shown(client, item["document_id"])
     assert document["status"] == "indexed"
     answer = client.post("/ask", json={"question": "When are the walk-in hours?"}).json()
     known = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+from by_http import FERRY, SAMPLES, record
 from sqlalchemy import text
 
 from foundation.access import local_principal
@@ -27,16 +27,10 @@ from pipelines.erasure import erase
 from pipelines.reconcile import differs
 
 chunks_module = import_module("pipelines.assets.chunks")  # the package names the asset so
-SAMPLES = Path(__file__).parents[2] / "samples"
 LOCAL = local_principal("local")
 
 Land = Callable[..., Received]
 RunJob = Callable[..., Any]
-
-
-def record(stores: Stores, document_id: str) -> dict[str, Any]:
-    with transaction(stores.engine) as connection:
-        return dict(documents.get_document(connection, LOCAL, document_id))
 
 
 def test_each_kind_of_file_ends_indexed_and_every_stage_is_recorded(
@@ -156,7 +150,7 @@ def test_a_copied_file_arrives_and_a_removed_one_is_deleted(stores: Stores, run_
     path = stores.settings.landing_folder / "inbound" / "ferry notice.txt"
     assert list(stores.landing.current()) == []
     path.parent.mkdir(parents=True)
-    path.write_text("The ferry to Skarholm leaves at 06:40 from the north pier.")
+    path.write_bytes(FERRY)
     time.sleep(1.1)
     assert run_job("reconcile_job").success
     with transaction(stores.engine) as connection:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from by_http import FERRY, FERRY_LATER, WHEN, put, shown
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
@@ -28,22 +29,6 @@ chunks_module = import_module("pipelines.assets.chunks")  # the package names th
 graph_module = import_module("pipelines.assets.graph")
 index_module = import_module("pipelines.assets.search_index")
 parsed_module = import_module("pipelines.assets.parsed_text")
-
-FERRY = b"The ferry to Skarholm leaves at 06:40 from the north pier."
-FERRY_LATER = b"The ferry to Skarholm leaves at 07:15 from the south pier."
-WHEN = "When does the ferry to Skarholm leave?"
-
-
-def put(client: TestClient, name: str, data: bytes, **form: Any) -> dict[str, Any]:
-    response = client.post("/upload", files={"files": (name, data)}, data=form)
-    assert response.status_code == 202, response.text
-    item: dict[str, Any] = response.json()["items"][0]
-    return item
-
-
-def shown(client: TestClient, document_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/documents/{document_id}").json()
-    return found
 
 
 def ask(client: TestClient, question: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from typing import Any
 
 import pytest
+from by_http import FERRY, WHEN, put, record, shown
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
@@ -31,7 +32,6 @@ LOCAL = local_principal("local")
 Land = Callable[..., Received]
 RunJob = Callable[..., Any]
 
-FERRY = b"The ferry to Skarholm leaves at 06:40 from the north pier."
 BEDS = b"ward,beds\nA,10\nB,12\nC,7\n"
 
 
@@ -51,11 +51,6 @@ def tarred(*files: tuple[str, bytes]) -> bytes:
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
-
-
-def record(stores: Stores, document_id: str) -> dict[str, Any]:
-    with transaction(stores.engine) as connection:
-        return dict(documents.get_document(connection, LOCAL, document_id))
 
 
 def members(stores: Stores, document_id: str) -> dict[str, str]:
@@ -222,16 +217,13 @@ def test_a_sidecar_inside_an_archive_is_the_card_of_its_neighbour(stores: Stores
 def test_the_api_shows_shares_and_deletes_an_archive_with_what_is_in_it(
     client: TestClient, run_job: RunJob, key_of: Callable[..., dict[str, str]]
 ) -> None:
-    files = {"files": ("a.zip", zipped(("notes/ferry.txt", FERRY)), "application/zip")}
-    (item,) = client.post("/upload", files=files).json()["items"]
-    holder = item["document_id"]
+    holder = put(client, "a.zip", zipped(("notes/ferry.txt", FERRY)))["document_id"]
     ingest(run_job)
-    record_ = client.get(f"/documents/{holder}").json()
-    (member,) = record_["members"]
+    (member,) = shown(client, holder)["members"]
     assert (member["file_name"], member["path"]) == ("ferry.txt", "notes/ferry.txt")
     (listed,) = client.get("/documents", params={"parent": holder}).json()["items"]
     assert (listed["document_id"], listed["parent_id"]) == (member["document_id"], holder)
-    question = {"question": "When does the ferry to Skarholm leave?"}
+    question = {"question": WHEN}
     assert "06:40" in client.post("/ask", json=question).json()["text"]
     nurse = key_of("nurse", ("ward",))
     assert client.get(f"/documents/{member['document_id']}", headers=nurse).status_code == 404
@@ -240,7 +232,7 @@ def test_the_api_shows_shares_and_deletes_an_archive_with_what_is_in_it(
     assert set(shared["acl"]) == {"user:local", "group:ward"}
     assert "06:40" in client.post("/ask", json=question, headers=nurse).json()["text"]
     client.delete(f"/documents/{holder}")
-    assert client.get(f"/documents/{member['document_id']}").json()["status"] == "deleted"
+    assert shown(client, member["document_id"])["status"] == "deleted"
     assert "06:40" not in client.post("/ask", json=question).json()["text"]
 
 

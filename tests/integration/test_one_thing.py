@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from by_http import put, shown
 from fastapi.testclient import TestClient
-
-from foundation.stores import Stores
 
 RunJob = Callable[..., Any]
 Key = Callable[..., dict[str, str]]
@@ -27,8 +26,7 @@ def uploaded(client: TestClient, run_job: RunJob) -> dict[str, str]:
     """Document ids by file name."""
     found = {}
     for name, text in FILES.items():
-        item = client.post("/upload", files={"files": (name, text.encode())}).json()["items"][0]
-        found[name] = item["document_id"]
+        found[name] = put(client, name, text.encode())["document_id"]
     run_job("ingest", scope="pending")
     return found
 
@@ -89,9 +87,9 @@ def test_a_merge_goes_with_a_document_and_what_the_other_says_stays(
     assert [p["same_as"] for p in found] == [[], []]
     assert {p["name"] for p in found} == {"John Doe"}
     assert merges(client, q="T. Doe") == []
-    item = client.post("/upload", files={"files": ("letter.txt", FILES["letter.txt"].encode())}).json()["items"][0]
+    item = put(client, "letter.txt", FILES["letter.txt"].encode())
     run_job("ingest", scope="pending")
-    assert client.get(f"/documents/{item['document_id']}").json()["status"] == "indexed"
+    assert shown(client, item["document_id"])["status"] == "indexed"
     assert sorted(len(p["same_as"]) for p in people(client)) == [0, 1]
 
 
@@ -104,7 +102,7 @@ def test_an_undone_merge_stays_undone_when_the_document_comes_again(
     assert made.status_code == 201
     assert [len(p["same_as"]) for p in people(client)] == [0, 0, 0]
     remove(client, run_job, uploaded["letter.txt"])
-    client.post("/upload", files={"files": ("letter.txt", FILES["letter.txt"].encode())})
+    put(client, "letter.txt", FILES["letter.txt"].encode())
     run_job("ingest", scope="pending")
     assert [len(p["same_as"]) for p in people(client)] == [0, 0, 0]
     pinned = next(m for m in merges(client, q="T. Doe") if m["rule"] == "pinned")
@@ -114,11 +112,9 @@ def test_an_undone_merge_stays_undone_when_the_document_comes_again(
     assert client.delete(f"/graph/merges/{ends['left_id']}/{ends['right_id']}").status_code == 404
 
 
-def test_people_are_seen_by_who_may_see_their_documents(
-    client: TestClient, run_job: RunJob, key_of: Key, stores: Stores
-) -> None:
+def test_people_are_seen_by_who_may_see_their_documents(client: TestClient, run_job: RunJob, key_of: Key) -> None:
     for name, acl in (("admission.txt", "public"), ("letter.txt", "user:ann")):
-        client.post("/upload", files={"files": (name, FILES[name].encode())}, data={"acl": acl})
+        put(client, name, FILES[name].encode(), acl=acl)
     run_job("ingest", scope="pending")
     ann, bob = key_of("ann"), key_of("bob")
     assert [len(p["same_as"]) for p in people(client, headers=ann)] == [1]
@@ -135,10 +131,7 @@ def test_people_are_seen_by_who_may_see_their_documents(
 
 def test_two_documents_share_an_entity_and_one_is_deleted(client: TestClient, run_job: RunJob) -> None:
     texts = {"one.txt": "Metformin is used to treat type 2 diabetes.", "two.txt": "Smoking causes type 2 diabetes."}
-    made = {
-        name: client.post("/upload", files={"files": (name, text.encode())}).json()["items"][0]["document_id"]
-        for name, text in texts.items()
-    }
+    made = {name: put(client, name, text.encode())["document_id"] for name, text in texts.items()}
     run_job("ingest", scope="pending")
     node = client.get("/graph/entities", params={"q": "type 2 diabetes"}).json()["items"][0]
     assert len(client.get(f"/graph/entities/{node['node_id']}").json()["edges"]) >= 2

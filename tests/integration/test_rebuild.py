@@ -9,7 +9,7 @@ from datetime import timedelta
 import dagster as dg
 import numpy as np
 import pytest
-from conftest import SAMPLES
+from by_http import FERRY, SAMPLES, WHEN
 from sqlalchemy import text
 
 from foundation.access import local_principal
@@ -17,7 +17,7 @@ from foundation.registry import erasures, search_indexes
 from foundation.registry.artefacts import chunks_of
 from foundation.registry.database import transaction
 from foundation.registry.intake import Received
-from foundation.settings import EmbeddingSettings, SearchSettings
+from foundation.settings import EmbeddingSettings, SearchSettings, Settings
 from foundation.stores import Stores
 from foundation.types import Hit, SearchFilter
 from pipelines import rebuild as rebuilding
@@ -28,6 +28,7 @@ LOCAL = local_principal("local")
 OTHER = "all-MiniLM-L6-v2"
 Run = Callable[..., dg.ExecuteInProcessResult]
 Land = Callable[..., Received]
+Want = Callable[..., Stores]
 
 
 @pytest.fixture
@@ -38,15 +39,15 @@ def corpus(land: Land, run_job: Run) -> list[Received]:
     return found
 
 
-def want(stores: Stores, monkeypatch: pytest.MonkeyPatch, **search: float) -> Stores:
+@pytest.fixture
+def want(settings: Settings, open_stores: Callable[[Settings], Stores]) -> Want:
     """New stores, as a restarted process has them, whose settings want the other model."""
-    settings = stores.settings.model_copy(
-        update={"embeddings": EmbeddingSettings(model=OTHER), "search": SearchSettings(**search)}
-    )
-    made = Stores(settings)
-    for module in ("pipelines.resources", "pipelines.sensors.failures"):
-        monkeypatch.setattr(f"{module}.process_stores", lambda: made)
-    return made
+
+    def make(**search: float) -> Stores:
+        changed = {"embeddings": EmbeddingSettings(model=OTHER), "search": SearchSettings(**search)}
+        return open_stores(settings.model_copy(update=changed))
+
+    return make
 
 
 def ask(stores: Stores, question: str) -> list[Hit]:
@@ -54,11 +55,11 @@ def ask(stores: Stores, question: str) -> list[Hit]:
 
 
 def test_a_new_model_answers_once_its_index_is_whole(
-    stores: Stores, corpus: list[Received], run_job: Run, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, corpus: list[Received], run_job: Run, want: Want
 ) -> None:
     question = "How long is a referral valid?"
     (old_best, *_) = ask(stores, question)
-    other = want(stores, monkeypatch)
+    other = want()
     assert other.serving == stores.serving
     assert ask(other, question)[0].chunk_id == old_best.chunk_id  # the old index answers, with its own model
     evidence = _mentions(stores)
@@ -68,7 +69,7 @@ def test_a_new_model_answers_once_its_index_is_whole(
 
     assert other.outdated()
     assert stores.outdated()
-    new = want(stores, monkeypatch)
+    new = want()
     assert new.serving == new.wanted
     assert new.embedder.model == OTHER
     best = ask(new, question)[0]
@@ -87,13 +88,13 @@ def test_a_new_model_answers_once_its_index_is_whole(
 
 
 def test_what_arrives_and_what_goes_during_a_build_is_right_after_it(
-    stores: Stores, corpus: list[Received], land: Land, run_job: Run, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, corpus: list[Received], land: Land, run_job: Run, want: Want
 ) -> None:
-    other = want(stores, monkeypatch)
+    other = want()
     work = rebuilding.start(other, again=True)
     assert work is not None
     assert rebuilding.build(other, work) == len(corpus)
-    late = land("ferry.txt", b"The ferry to Skarholm leaves at 06:40 from the north pier.")
+    late = land("ferry.txt", FERRY)
     assert run_job("ingest", scope="pending").success
     with transaction(stores.engine) as connection:
         erasures.request_erasure(connection, LOCAL, corpus[1].document_id)
@@ -102,19 +103,19 @@ def test_what_arrives_and_what_goes_during_a_build_is_right_after_it(
 
     rebuilding.switch(other, work, "run")
 
-    new = want(stores, monkeypatch)
+    new = want()
     assert {version for version in (corpus[0].version_id, late.version_id) if new.search.count(version)} == {
         corpus[0].version_id,
         late.version_id,
     }
     assert new.search.count(corpus[1].version_id) == 0
-    assert "06:40" in ask(new, "When does the ferry to Skarholm leave?")[0].text
+    assert "06:40" in ask(new, WHEN)[0].text
 
 
 def test_an_index_that_finds_less_is_rejected_and_says_why(
-    stores: Stores, corpus: list[Received], run_job: Run, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, corpus: list[Received], run_job: Run, want: Want, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = want(stores, monkeypatch, dense_weight=1.0)
+    other = want(dense_weight=1.0)
     blind = other.embedder_of(OTHER)
     monkeypatch.setattr(blind, "embed_query", lambda text: _direction(zlib.crc32(text.encode())))
 
@@ -132,7 +133,7 @@ def test_an_index_that_finds_less_is_rejected_and_says_why(
 
 
 def test_the_night_builds_what_the_settings_want_and_redoes_nothing_else(
-    stores: Stores, corpus: list[Received], monkeypatch: pytest.MonkeyPatch
+    stores: Stores, corpus: list[Received], want: Want
 ) -> None:
     def requests(schedule: dg.ScheduleDefinition) -> int:
         with dg.DagsterInstance.ephemeral() as instance:
@@ -140,7 +141,7 @@ def test_the_night_builds_what_the_settings_want_and_redoes_nothing_else(
             return len(schedule.evaluate_tick(context).run_requests or [])
 
     assert requests(nightly_rebuild) == 0
-    want(stores, monkeypatch)
+    want()
     assert requests(nightly_rebuild) == 1
     assert requests(nightly_reindex) == 0
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from by_http import shown
 from fastapi.testclient import TestClient
 from PIL import Image, ImageDraw, ImageFont
 
@@ -45,7 +46,7 @@ def test_a_scan_answers_with_its_words_lit_and_says_what_read_it(
     arrived = land(name, as_bytes(picture().rotate(turn, expand=True), kind))
     run = run_job("ingest")
     assert run.success
-    record = client.get(f"/documents/{arrived.document_id}").json()
+    record = shown(client, arrived.document_id)
     assert record["status"] == "indexed", record["error"]
     assert record["counts"]["ocr_pages"] == 1 and "rapidocr" in record["counts"]["ocr_engine"]
     assert 0.6 < record["counts"]["ocr_confidence"] <= 1 and record["warnings"] == []

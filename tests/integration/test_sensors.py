@@ -9,10 +9,11 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from by_http import record
 from sqlalchemy import text
 
 from foundation.access import local_principal
-from foundation.registry import claims, documents, erasures
+from foundation.registry import claims, erasures
 from foundation.registry.database import transaction
 from foundation.registry.intake import Received
 from foundation.stores import Stores
@@ -90,8 +91,7 @@ def test_what_a_failed_run_held_waits_again_and_ends_failed_with_the_stage(
             )
         message = _free(run, "The run that held it failed")
         assert message == ("1 versions wait again, 0 failed" if attempt < 2 else "0 versions wait again, 1 failed")
-    with transaction(stores.engine) as connection:
-        row = documents.get_document(connection, LOCAL, got.document_id)
+    row = record(stores, got.document_id)
     assert row["status"] == "failed"
     assert "raw_files" in row["error_message"]
 

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from by_http import put, put_all
 from fastapi.testclient import TestClient
 from workbooks import Raw, write_workbook
 
 from foundation.stores import Stores
 
 RunJob = Callable[..., Any]
-
-
-def upload(client: TestClient, files: dict[str, bytes]) -> None:
-    response = client.post("/upload", files=[("files", item) for item in files.items()])
-    assert response.status_code == 202, response.text
 
 
 def sql(client: TestClient, statement: str, engine: str = "postgres") -> list[list[Any]]:
@@ -47,11 +43,11 @@ def test_every_name_gets_a_table_that_answers_under_it(client: TestClient, run_j
         "患者.csv",
         "Пациенты.csv",
         "2024.csv",
-        "???".replace("?", "!") + ".csv",
+        "!!!.csv",
         f"{long[:190]}x.csv",
         f"{long[:190]}y.csv",
     ]
-    upload(client, {name: f"id,value\n{number},v{number}\n".encode() for number, name in enumerate(names)})
+    put_all(client, *((name, f"id,value\n{number},v{number}\n".encode()) for number, name in enumerate(names)))
     assert run_job("ingest", scope="pending").success
     found = tables(client)
     assert set(found) == set(names)
@@ -68,7 +64,7 @@ def test_every_name_gets_a_table_that_answers_under_it(client: TestClient, run_j
 
 def test_columns_of_any_name_work_and_keep_their_labels(client: TestClient, run_job: RunJob) -> None:
     header = ["id", "id", "select", "ctid", "größe", "番号", "", "x" * 200, "x" * 199 + "y", "Fee (USD)", "1st"]
-    upload(client, {"odd.csv": (",".join(header) + "\n" + ",".join(f"v{i}" for i in range(11)) + "\n").encode()})
+    put(client, "odd.csv", (",".join(header) + "\n" + ",".join(f"v{i}" for i in range(11)) + "\n").encode())
     assert run_job("ingest", scope="pending").success
     [table] = client.get("/tables").json()["items"]
     columns = table["columns"]
@@ -86,7 +82,7 @@ def test_values_come_as_they_stand_in_the_file(client: TestClient, run_job: RunJ
     ragged = b'ward,beds\nA,1\nB\nC,3,extra\n"D,4\nE,5\n'
     formulas = [["item", "cost", "total"], ["a", 2, Raw("><f>B2*2</f><v>4</v>")], ["b", 3, Raw('t="e"><v>#DIV/0!</v>')]]
     book = write_workbook(tmp_path / "book.xlsx", {"Costs": formulas, "Notes": [["n"], [9007199254740993]]})
-    upload(client, {"bom.csv": bom.encode(), "ragged.csv": ragged, "book.xlsx": book.read_bytes()})
+    put_all(client, ("bom.csv", bom.encode()), ("ragged.csv", ragged), ("book.xlsx", book.read_bytes()))
     assert run_job("ingest", scope="pending").success
     for engine in ("postgres", "warehouse"):
         found = sql(client, "select code, routing, dose, price, cast(seen as text) from bom order by code", engine)
@@ -119,7 +115,7 @@ def test_values_come_as_they_stand_in_the_file(client: TestClient, run_job: RunJ
 def test_a_table_that_is_parsed_otherwise_at_a_reindex_shows_and_what_is_gone_goes(
     client: TestClient, run_job: RunJob, stores: Stores
 ) -> None:
-    upload(client, {"ragged.csv": b"ward,beds\nA,1\nB\n"})
+    put(client, "ragged.csv", b"ward,beds\nA,1\nB\n")
     assert run_job("ingest", scope="pending").success
     with stores.engine.begin() as connection:  # as a parser of before had left it: a table more, and one less
         connection.exec_driver_sql("delete from askline.datasets where ordinal = 1")

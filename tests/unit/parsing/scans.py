@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pypdfium2
 import pypdfium2.raw as pdfium
-from parsing_checks import lines, write_pdf
+from pdf_files import lines, write_pdf
 from PIL import Image
 
 DOTS = 150

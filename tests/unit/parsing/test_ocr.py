@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from parsing_checks import assert_exact, lines, write_pdf
+from parsing_checks import assert_exact
+from pdf_files import lines, write_pdf
 from PIL import Image
 from scans import TEXT, joined, scanned, sheet, written_on
 

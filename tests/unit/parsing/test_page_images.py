@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from parsing_checks import lines, write_pdf
+from pdf_files import lines, write_pdf
 from PIL import Image, ImageChops
 
 from foundation.errors import DamagedFile, EncryptedFile, NotFound, ResourceLimit

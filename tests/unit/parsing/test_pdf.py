@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from parsing_checks import assert_exact, kinds, lines, write_pdf
+from parsing_checks import assert_exact, kinds
+from pdf_files import lines, write_pdf
 
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, NoContent
 from pipelines.parsing import pdf

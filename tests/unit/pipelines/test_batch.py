@@ -1,4 +1,4 @@
-"""How work on versions is grouped: small ones share a go, a bad one fails alone, and a store that is away ends the run."""
+"""How work on versions is grouped: small ones share a go, a bad one fails alone, a store that is away ends the run."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import docx
+from pdf_files import lines, write_pdf
 
 Rows = Sequence[Sequence[str]]
 
@@ -106,53 +107,26 @@ def _formulary(path: Path) -> Path:
     drawn += [f"72 {top - height * i} m 530 {top - height * i} l S" for i in range(len(DOSES) + 1)]
     drawn += [f"{x} {bottom} m {x} {top} l S" for x in columns]
     for i, row in enumerate(DOSES):
-        drawn += [_lines(x + 4, top - height * i - 14, 9, text) for x, text in zip(columns, row, strict=False)]
+        drawn += [lines(text, x=x + 4, y=top - height * i - 14, size=9) for x, text in zip(columns, row, strict=False)]
     page = [
-        _lines(72, 740, 22, "Formulary of ward 7"),
-        _lines(72, 700, 15, "Doses"),
-        _lines(72, 675, 11, "Valid from 1 September 2025. Doses are for adults with normal kidney function."),
+        lines("Formulary of ward 7", y=740, size=22),
+        lines("Doses", y=700, size=15),
+        lines("Valid from 1 September 2025. Doses are for adults with normal kidney function.", y=675, size=11),
         *drawn,
-        _lines(72, 500, 15, "Notes"),
-        _lines(
-            72,
-            475,
-            11,
+        lines("Notes", y=500, size=15),
+        lines(
             "Metformin is stopped two days before a scan with contrast and restarted by the doctor.",
             "Do not give enoxaparin when the platelet count is below 50. Ondansetron can cause constipation.",
             "Salbutamol relieves wheezing. Insulin is stored at 2 to 8 degrees Celsius and used within 28 days.",
             "Paracetamol is not given to patients with acute liver failure. Allergies are written on the red card.",
             "The pharmacist visits ward 7 on Mondays and Thursdays at 10:30. Her name is Dr. Amara Okafor.",
+            y=475,
         ),
     ]
-    path.write_bytes(_pdf("\n".join(page)))
-    return path
+    return write_pdf(path, ["\n".join(page)])
 
 
 def _stations(folder: Path) -> Path:
     path = folder / "field_stations.md"
     path.write_text(STATIONS)
     return path
-
-
-def _lines(x: int, y: int, size: int, *texts: str) -> str:
-    shown = f" 0 {-size * 1.2:.1f} Td ".join(f"({text}) Tj" for text in texts)
-    return f"BT /F1 {size} Tf {x} {y} Td {shown} ET"
-
-
-def _pdf(content: str) -> bytes:
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R "
-        "/Resources << /Font << /F1 3 0 R >> >> >>",
-        f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
-    ]
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(data))
-        data += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
-    start, size = len(data), len(objects) + 1
-    data += f"xref\n0 {size}\n0000000000 65535 f \n".encode()
-    data += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
-    return data + f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
