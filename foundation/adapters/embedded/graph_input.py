@@ -63,19 +63,26 @@ def add(connection: Connection, graphs: Sequence[VersionGraph]) -> None:
 
 
 def weigh(connection: Connection, edge_ids: Iterable[str]) -> None:
-    """Count the mentions of these edges anew; rows are locked in order, so that two writers wait in one direction."""
+    """Count the mentions of these edges anew.
+
+    Rows are locked in order, so that two writers wait in one direction, and not against the key, which the mentions
+    that another writer has already added hold; the count is a statement of its own, so that it sees what that writer
+    has committed in the meantime.
+    """
+    touched = {"edges": sorted(edge_ids)}
+    connection.execute(
+        text("select from askline.edges where edge_id = any(:edges) order by edge_id for no key update"), touched
+    )
     connection.execute(
         text("""
-            with held as (
-                select edge_id from askline.edges where edge_id = any(:edges) order by edge_id for update
-            ), counted as (
-                select held.edge_id, (select count(*) from askline.mentions m where m.edge_id = held.edge_id) as weight
-                from held
-            )
             update askline.edges e set weight = counted.weight
-            from counted where counted.edge_id = e.edge_id and counted.weight <> e.weight
+            from (
+                select held.edge_id, (select count(*) from askline.mentions m where m.edge_id = held.edge_id) as weight
+                from askline.edges held where held.edge_id = any(:edges)
+            ) counted
+            where counted.edge_id = e.edge_id and counted.weight <> e.weight
         """),
-        {"edges": sorted(edge_ids)},
+        touched,
     )
 
 
