@@ -9,10 +9,12 @@ from sqlalchemy import Connection
 from foundation.errors import AsklineError
 from foundation.publication import show_tables
 from foundation.registry import claims
+from foundation.registry.activation import activate_complete
 from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
 from foundation.registry.stages import complete_among, forget_stage, replaced_in_index
 from foundation.registry.table_names import answering_documents
+from foundation.registry.version_keys import key_of
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 from pipelines.code_versions import is_table
@@ -30,18 +32,19 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
         v.document_id: land_members(stores, v.document_id, v.version_id, v.file_name) for v in whole if holds_members(v)
     }
     activated = 0
-    with transaction(stores.engine) as connection:
-        # In one order, so that two runs cannot wait for each other's documents.
-        for version in sorted(whole, key=lambda v: v.document_id):
-            replaced = claims.activate_if_complete(connection, run_id, version, required)
-            if replaced is None:
-                continue
-            activated += 1
-            if replaced or is_table(version):
-                name_tables(connection, version.document_id, version.file_name, version.version_id)
-                show_tables(connection, stores.relational, version.version_id, replaced or None)
-            if version.document_id in landed:
-                settle_members(connection, stores, version.document_id, landed[version.document_id])
+    for group in _one_of_each_document(whole):
+        with transaction(stores.engine) as connection:
+            replaced_by = activate_complete(connection, run_id, group, required)
+            for version in group:
+                replaced = replaced_by.get(key_of(version))
+                if replaced is None:
+                    continue
+                activated += 1
+                if replaced or is_table(version):
+                    name_tables(connection, version.document_id, version.file_name, version.version_id)
+                    show_tables(connection, stores.relational, version.version_id, replaced or None)
+                if version.document_id in landed:
+                    settle_members(connection, stores, version.document_id, landed[version.document_id])
     with transaction(stores.engine) as connection:
         # Not only what was replaced now: a version that is overtaken ends after the one that answers, and a process
         # that was killed here has left one.
@@ -49,6 +52,18 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
     for version_id in retired:
         _retire(stores, version_id)
     return activated
+
+
+def _one_of_each_document(versions: Sequence[ClaimedVersion]) -> list[list[ClaimedVersion]]:
+    """In their order: of two versions of one document the second replaces the first. Each group in one order, so that
+    two runs cannot wait for each other's documents."""
+    groups: list[dict[str, ClaimedVersion]] = []
+    for version in versions:
+        free = next((group for group in groups if version.document_id not in group), None)
+        if free is None:
+            groups.append(free := {})
+        free[version.document_id] = version
+    return [[group[document_id] for document_id in sorted(group)] for group in groups]
 
 
 def _read_back(
@@ -59,8 +74,8 @@ def _read_back(
         return []
     with transaction(stores.engine) as connection:
         found = complete_among(connection, run_id, versions, required)
-    complete = [version for version in versions if (version.document_id, version.version_id) in found]
-    unread = not_read_back(stores, {v: found[v.document_id, v.version_id] for v in complete})
+    complete = [version for version in versions if key_of(version) in found]
+    unread = not_read_back(stores, {v: found[key_of(v)] for v in complete})
     whole = []
     for version in complete:
         lost = unread.get(version) or _too_much_inside(stores, version)

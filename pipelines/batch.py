@@ -14,6 +14,7 @@ import dagster as dg
 from foundation.errors import AsklineError, ProcessingFailed, StageFailed, Unavailable
 from foundation.registry import claims, content_locks, erasures, stages
 from foundation.registry.database import transaction
+from foundation.registry.version_keys import key_of
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
 from pipelines.activation import activate
@@ -151,10 +152,10 @@ def run_stage(
             working = stages.start_stage(connection, run_id, versions, stage)
             # Whatever else is in the batch was deleted, or another run has it now.
             mine = working | stages.indexed_among(connection, versions)
-            kept = [v for v in versions if (v.document_id, v.version_id) in mine]
+            kept = [v for v in versions if key_of(v) in mine]
             todo = [v for v in kept if v.version_id not in known]
             unchanged = [v for v in kept if v.version_id in known]
-            again = [v for v in unchanged if (v.document_id, v.version_id) in working]
+            again = [v for v in unchanged if key_of(v) in working]
             stages.finish_stage(
                 connection,
                 run_id,

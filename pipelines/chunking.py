@@ -28,6 +28,8 @@ _CUT_IN_ELEMENT = 0.15  # costs are in units of (size / target - 1)²
 _HEADING_INSIDE = 0.9
 _HEADING_LAST = 5.0
 _RULE_CHARACTERS = frozenset("|:-+= \t")
+_PARTING = frozenset(" \t\n\r")
+"""White space that every tokenizer parts words at; Python knows more kinds, some of which BERT's only drops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class _Chunker:
         offsets = embedder.token_offsets(parsed.text)
         self._chunker = chunker(embedder.max_tokens)
         self._token_starts = [start for start, _ in offsets]
+        self._sections: dict[tuple[str, ...], tuple[str | None, int]] = {}
 
     def chunks(self) -> list[Chunk]:
         spans: list[_Span] = []
@@ -100,7 +103,7 @@ class _Chunker:
     def _chunk(self, ordinal: int, span: _Span) -> Chunk:
         text = self._parsed.text[span.start : span.end]
         identity = chunk_id(self._version_id, self._parsed.parser, self._chunker, ordinal)
-        tokens = self._embedder.count_tokens(text)
+        tokens = self._exact_tokens(span.start, span.end)
         return Chunk(identity, self._version_id, ordinal, span.start, span.end, text, tokens, span.page, span.section)
 
     # Units
@@ -126,32 +129,43 @@ class _Chunker:
             yield run
 
     def _units(self, index: int, element: Element, path: list[str]) -> Iterator[_Unit]:
-        section = self._section(path)
+        section = self._section(*path)
         if element.kind == "table":
             spans = _lines(self._parsed.text, element)
             header = self._parsed.text[slice(*spans[0])].partition("\n")[0] if spans else ""
-            rows_section = self._section([*path, header])
+            rows_section = self._section(*path, header)
         elif element.kind == "title":
             spans, rows_section = [(element.start, element.end)], section
         else:
             text = self._parsed.text[element.start : element.end]
             spans = [(element.start + a, element.start + b) for a, b in split_sentences(text)]
             rows_section = section
-        sections = [(s, self._embedder.count_tokens(s) if s else 0) for s in (section, rows_section)]
         for position, span in enumerate(spans):
-            in_section, section_tokens = sections[position > 0]
+            in_section, section_tokens = rows_section if position else section
             for start, end in self._pieces(span, self._limit - section_tokens):
                 yield _Unit(start, end, index, element.kind, element.page, in_section, section_tokens)
 
-    def _section(self, path: list[str]) -> str | None:
-        """`A > B`, without its outer headings or its end where it would take more than a quarter of the limit."""
+    def _section(self, *path: str) -> tuple[str | None, int]:
+        """`A > B` and its tokens, without its outer headings or its end where it takes over a quarter of the limit."""
+        if path not in self._sections:
+            self._sections[path] = self._section_of(path)
+        return self._sections[path]
+
+    def _section_of(self, path: Sequence[str]) -> tuple[str | None, int]:
         allowed = self._limit // 4
         names = [name for name in (" ".join(part.split()) for part in path) if name]
-        while len(names) > 1 and self._embedder.count_tokens(" > ".join(names)) > allowed:
+        offsets = self._embedder.token_offsets(" > ".join(names))
+        while len(names) > 1 and len(offsets) > allowed:
             names = names[1:]
-        section = " > ".join(names)[:_LONGEST_UNIT]
-        offsets = self._embedder.token_offsets(section)
-        return (section[: offsets[allowed][0]].rstrip() if len(offsets) > allowed else section) or None
+            offsets = self._embedder.token_offsets(" > ".join(names))
+        whole = " > ".join(names)
+        section = whole[:_LONGEST_UNIT]
+        if section != whole:
+            offsets = self._embedder.token_offsets(section)
+        if len(offsets) > allowed:
+            section = section[: offsets[allowed][0]].rstrip()
+            offsets = self._embedder.token_offsets(section)
+        return section or None, len(offsets) if section else 0
 
     def _pieces(self, span: tuple[int, int], limit: int) -> Iterator[tuple[int, int]]:
         """The span itself, or parts of it near the target size where it alone goes beyond the limit."""
@@ -179,6 +193,13 @@ class _Chunker:
     def _tokens(self, start: int, end: int) -> int:
         return bisect_left(self._token_starts, end) - bisect_left(self._token_starts, start)
 
+    def _exact_tokens(self, start: int, end: int) -> int:
+        """What text[start:end] has alone: those of the document there, unless a word may be cut and so read anew."""
+        text = self._parsed.text
+        if (start == 0 or text[start - 1] in _PARTING) and (end == len(text) or text[end] in _PARTING):
+            return self._tokens(start, end)
+        return self._embedder.count_tokens(text[start:end])
+
     # Boundaries
 
     def _pack(self, run: Sequence[_Unit]) -> Iterator[_Span]:
@@ -191,9 +212,12 @@ class _Chunker:
         for end in range(1, len(run) + 1):
             cheapest, chosen = float("inf"), end - 1
             cut = self._cut_cost(run, end)
+            body = end - 1  # as _body gives it
             for start in range(end - 1, -1, -1):
+                if run[start].kind != "title":
+                    body = start
                 tokens = last[end - 1] - first[start]
-                too_long = tokens + run[_body(run, start, end)].section_tokens > self._limit
+                too_long = tokens + run[body].section_tokens > self._limit
                 if start < end - 1 and (too_long or tokens > 2 * self._target):
                     break
                 cost = (tokens / self._target - 1) ** 2 + _HEADING_INSIDE * (inside[end] - inside[start + 1])
@@ -236,11 +260,12 @@ class _Chunker:
 
     def _fitting(self, spans: list[_Span]) -> Iterator[_Span]:
         """The spans; one that the model would cut off after all is halved (a word that was cut is tokenized anew)."""
+        tokens_of = dict(self._sections.values())
         pending = spans[::-1]
         while pending:
             span = pending.pop()
-            text = self._parsed.text[span.start : span.end]
-            if len(text) == 1 or self._embedder.count_tokens(_with_section(span.section, text)) <= self._limit:
+            tokens = tokens_of[span.section] + self._exact_tokens(span.start, span.end)
+            if span.end - span.start == 1 or tokens <= self._limit:
                 yield span
                 continue
             middle = self._at_space(span.start, (span.start + span.end) // 2)
@@ -264,13 +289,18 @@ class _Headings:
     def __init__(self, title: str | None) -> None:
         self._root = " ".join(title.split()) if title else ""
         self._open: list[tuple[int, str]] = []
+        self._path = self._said()
 
     def enter(self, level: int, text: str) -> None:
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
         self._open.append((level, text))
+        self._path = self._said()
 
     def path(self) -> list[str]:
+        return self._path
+
+    def _said(self) -> list[str]:
         names = [text for _, text in self._open]
         said = _letters(self._root) in _letters(" ".join(names))  # a title page may part it into several headings
         return names if said else [self._root, *names]

@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from foundation.registry.claims import set_active
+from foundation.registry.activation import set_active
 from foundation.registry.database import transaction
 from foundation.registry.datasets import save_dataset
 from foundation.registry.erasures import erase_document
@@ -47,7 +47,7 @@ def upload_csv(stores: Stores, name: str, content: bytes, acl: tuple[str, ...] =
         for table in workbook.tables:
             save_dataset(connection, dataset_of(version, table))
         name_tables(connection, received.document_id, name, version)
-        set_active(connection, received.document_id, version)
+        set_active(connection, {received.document_id: version})
     return received.document_id, version
 
 

@@ -75,6 +75,16 @@ class EmbedderContract:
         assert embedder.count_tokens("") == 0
         assert embedder.count_tokens("fever") == 1
 
+    def test_counts_and_offsets_of_texts_parted_by_white_space_add_up(self, embedder: Embedder) -> None:
+        for parting in " \t\n\r":
+            whole = parting.join(TEXTS)
+            assert embedder.count_tokens(whole) == sum(embedder.count_tokens(text) for text in TEXTS)
+            at, expected = 0, []
+            for text in TEXTS:
+                expected += [(at + start, at + end) for start, end in embedder.token_offsets(text)]
+                at += len(text) + 1
+            assert embedder.token_offsets(whole) == expected
+
     def test_threads_share_one_embedder(self, embedder: Embedder) -> None:
         expected = embedder.embed_passages(TEXTS)
         with ThreadPoolExecutor(4) as pool:

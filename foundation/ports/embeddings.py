@@ -24,7 +24,10 @@ class Embedder(Protocol):
         """float32 (dimension,), unit length; adds the model's query instruction."""
 
     def count_tokens(self, text: str) -> int:
-        """By the model's own tokenizer, special tokens excluded."""
+        """By the model's own tokenizer, special tokens excluded.
+
+        Texts that a space, tab or line break parts add up: what is joined by one has the sum of their tokens.
+        """
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character (start, end) of each token of `text`, special tokens excluded, never truncated."""

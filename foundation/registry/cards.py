@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Text, and_, delete, func, insert, or_, select, update
 
 from foundation.access import may_see
 from foundation.card import FIELDS, IGNORED, KEPT_FIELDS, RELATIONS, Card
 from foundation.registry.tables import document_versions, documents, version_relations
+from foundation.registry.version_keys import Key, arrays, same_version
 from foundation.types import Principal
 
 _ON_DOCUMENT = (*KEPT_FIELDS, "effective_date")
@@ -30,14 +31,20 @@ def save_card(connection: Connection, document_id: str, version_id: str, card: M
     _relate(connection, document_id, version_id, whole)
 
 
-def take_card(connection: Connection, document_id: str, version_id: str) -> None:
-    """The document says from now on what this version's card says; what belongs to a version goes if it is silent."""
-    card: Card = connection.execute(_card_of(document_id, version_id)).scalar_one()
-    kept = {name: card[name] for name in KEPT_FIELDS if name in card}
+def take_cards(connection: Connection, versions: Sequence[Key]) -> None:
+    """Each document says from now on what the card of this version of it says; what belongs to a version goes if that
+    is silent."""
+    if not versions:
+        return
+    given = arrays(
+        document_id=([key[0] for key in versions], Text()), version_id=([key[1] for key in versions], Text())
+    )
+    card = document_versions.c.card
+    kept = {name: func.coalesce(card[name].astext, documents.c[name]) for name in KEPT_FIELDS}
     connection.execute(
         update(documents)
-        .where(documents.c.document_id == document_id)
-        .values(**kept, effective_date=card.get("effective_date"), updated_at=func.clock_timestamp())
+        .where(documents.c.document_id == given.c.document_id, same_version(document_versions, given))
+        .values(**kept, effective_date=card["effective_date"].astext, updated_at=func.clock_timestamp())
     )
 
 
@@ -52,7 +59,7 @@ def receive_card(connection: Connection, document_id: str, version_id: str, card
     ).scalar_one()
     if active not in (None, version_id) or not card:
         return False
-    take_card(connection, document_id, version_id)
+    take_cards(connection, [(document_id, version_id)])
     return True
 
 

@@ -1,4 +1,4 @@
-"""Work on versions: claim, renew, release, fail, activate. One transaction each; leases free what a dead run held."""
+"""Work on versions: claim, renew, release, fail. One transaction each; leases free what a dead run held."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.errors import AsklineError, StageFailed
-from foundation.registry.cards import take_card
 from foundation.registry.tables import (
-    active_intervals,
     batch_versions,
     batches,
     document_versions,
     documents,
     inbox,
     nudges,
-    stages,
 )
+from foundation.registry.version_keys import same_version
 from foundation.types import ClaimedVersion, Stage, Status
 
 CLAIM_LOCK = 0x41534B43  # claims follow each other: they are quick, and the same bytes must not be in work twice
@@ -133,7 +131,7 @@ def batch(connection: Connection, run_id: str, *, only_processing: bool = False)
     wanted = working if only_processing else or_(working, version.c.status == Status.INDEXED)
     rows = connection.execute(
         select(version, documents.c.file_name, documents.c.landing_key, documents.c.acl, documents.c.document_type)
-        .join(batch_versions, _same(batch_versions, version))
+        .join(batch_versions, same_version(batch_versions, version))
         .join(documents, documents.c.document_id == version.c.document_id)
         .where(batch_versions.c.run_id == run_id, documents.c.deleted_at.is_(None), wanted)
         .order_by(version.c.arrived_at, version.c.document_id)
@@ -238,7 +236,7 @@ def days_with_work(connection: Connection, grace: timedelta) -> list[tuple[date,
     """(day, pending versions) of the days that hold an unclaimed arrival older than `grace`, oldest first."""
     rows = connection.execute(
         select(inbox.c.arrival_day, func.count().label("pending"))
-        .join(document_versions, _same(inbox, document_versions))
+        .join(document_versions, same_version(inbox, document_versions))
         .join(documents, documents.c.document_id == inbox.c.document_id)
         .where(
             inbox.c.claimed_at.is_(None),
@@ -253,61 +251,6 @@ def days_with_work(connection: Connection, grace: timedelta) -> list[tuple[date,
     return [(row.arrival_day, row.pending) for row in rows]
 
 
-def activate_if_complete(
-    connection: Connection, run_id: str, version: ClaimedVersion, required: Sequence[Stage]
-) -> str | None:
-    """Make the version the one that answers, once all required stages are recorded.
-
-    Returns the version that it replaced ('' if none); None when it is not complete, not held by this run, or the
-    document was deleted. The document's row is locked, so an activation and a deletion follow each other.
-    """
-    document = connection.execute(
-        select(documents.c.active_version, documents.c.deleted_at)
-        .where(documents.c.document_id == version.document_id)
-        .with_for_update()
-    ).one_or_none()
-    if document is None or document.deleted_at is not None:
-        return None
-    done = connection.execute(
-        select(func.count())
-        .select_from(stages)
-        .where(
-            stages.c.document_id == version.document_id,
-            stages.c.version_id == version.version_id,
-            stages.c.stage.in_(required),
-        )
-    ).scalar_one()
-    if done < len(required):
-        return None
-    indexed = connection.execute(
-        update(document_versions)
-        .where(
-            document_versions.c.document_id == version.document_id,
-            document_versions.c.version_id == version.version_id,
-            document_versions.c.run_id == run_id,
-            document_versions.c.status == Status.PROCESSING,
-        )
-        .values(status=Status.INDEXED, stage=None, lease_until=None, indexed_at=func.clock_timestamp())
-        .returning(document_versions.c.number)
-    ).one_or_none()
-    if indexed is None:
-        return None
-    newer = connection.execute(
-        select(func.count())
-        .select_from(document_versions)
-        .where(
-            document_versions.c.document_id == version.document_id,
-            document_versions.c.version_id == document.active_version,
-            document_versions.c.number > indexed.number,
-        )
-    ).scalar_one()
-    if newer:  # a later version overtook this one: it is kept in the history and does not answer
-        return None
-    set_active(connection, version.document_id, version.version_id)
-    take_card(connection, version.document_id, version.version_id)
-    return document.active_version or ""
-
-
 def hold_claims(connection: Connection) -> None:
     """Until the transaction ends, no run claims a version."""
     connection.execute(select(func.pg_advisory_xact_lock(CLAIM_LOCK)))
@@ -319,26 +262,6 @@ def in_work(connection: Connection, version_id: str | None = None) -> bool:
     if version_id is not None:
         working = working.where(document_versions.c.version_id == version_id)
     return bool(connection.execute(select(exists(working))).scalar_one())
-
-
-def set_active(connection: Connection, document_id: str, version_id: str | None) -> None:
-    """Move the active version and keep its interval; the caller holds the document's row lock."""
-    connection.execute(
-        update(active_intervals)
-        .where(active_intervals.c.document_id == document_id, active_intervals.c.active_to.is_(None))
-        .values(active_to=func.clock_timestamp())
-    )
-    if version_id is not None:
-        connection.execute(insert(active_intervals).values(document_id=document_id, version_id=version_id))
-    connection.execute(
-        update(documents)
-        .where(documents.c.document_id == document_id)
-        .values(active_version=version_id, updated_at=func.clock_timestamp())
-    )
-
-
-def _same(left: Any, right: Any) -> Any:
-    return and_(left.c.document_id == right.c.document_id, left.c.version_id == right.c.version_id)
 
 
 def _of_shard(version_id: Any, shard: Shard) -> Any:

@@ -26,8 +26,8 @@ from foundation.access import may_see
 from foundation.card import KEPT_FIELDS
 from foundation.errors import NotFound
 from foundation.ids import new_id
+from foundation.registry.activation import set_active
 from foundation.registry.audit import record
-from foundation.registry.claims import set_active
 from foundation.registry.members import living_members
 from foundation.registry.tables import (
     batch_versions,
@@ -85,7 +85,7 @@ def erase_document(connection: Connection, document_id: str, requested_by: str) 
         .scalars()
         .all()
     )
-    set_active(connection, document_id, None)
+    set_active(connection, {document_id: None})
     connection.execute(
         update(documents).where(documents.c.document_id == document_id).values(deleted_at=func.clock_timestamp())
     )

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Text,
     and_,
     cast,
-    column,
     delete,
     exists,
     func,
@@ -22,16 +21,12 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
-from sqlalchemy.types import TypeEngine
 
 from foundation.registry.claims import claimed_version
 from foundation.registry.tables import document_versions, documents, stages
+from foundation.registry.version_keys import Key, arrays, keys_of, same_version
 from foundation.types import ClaimedVersion, Stage, Status
-
-Key = tuple[str, str]
-"""(document_id, version_id)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +41,12 @@ class Finished:
 
 def start_stage(connection: Connection, run_id: str, versions: Sequence[ClaimedVersion], stage: Stage) -> set[Key]:
     """Note the stage; returns the versions that this run still holds (not deleted, lease not lost)."""
-    keys = _keys(versions)
+    keys = keys_of(versions)
     _lock(connection, keys)
     rows = connection.execute(
         update(document_versions)
         .where(
-            _is(document_versions, keys),
+            same_version(document_versions, keys),
             document_versions.c.run_id == run_id,
             document_versions.c.status == Status.PROCESSING,
             exists(
@@ -73,7 +68,7 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
     """
     if not finished:
         return
-    keys = _keys(
+    keys = keys_of(
         [one.version for one in finished],
         code_version=([one.code_version for one in finished], Text()),
         seconds=([one.seconds for one in finished], Float()),
@@ -93,7 +88,7 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
         ["document_id", "version_id", "stage", *values],
         select(
             document_versions.c.document_id, document_versions.c.version_id, literal(str(stage)), *values.values()
-        ).where(_is(document_versions, keys)),
+        ).where(same_version(document_versions, keys)),
     )
     connection.execute(
         record.on_conflict_do_update(
@@ -102,7 +97,7 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
     )
     connection.execute(
         update(document_versions)
-        .where(_is(document_versions, keys))
+        .where(same_version(document_versions, keys))
         .values(counts=document_versions.c.counts.op("||")(counts))
     )
 
@@ -110,7 +105,7 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
 def stages_done(connection: Connection, stage: Stage, code_versions: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Of the contents (version id → code version) the counts of those that have this stage with that code already,
     for whichever document."""
-    wanted = _arrays(version_id=(list(code_versions), Text()), code_version=(list(code_versions.values()), Text()))
+    wanted = arrays(version_id=(list(code_versions), Text()), code_version=(list(code_versions.values()), Text()))
     rows = connection.execute(
         select(stages.c.version_id, stages.c.counts)
         .join(documents, documents.c.document_id == stages.c.document_id)
@@ -126,7 +121,7 @@ def indexed_among(connection: Connection, versions: Sequence[ClaimedVersion]) ->
         select(document_versions.c.document_id, document_versions.c.version_id)
         .join(documents, documents.c.document_id == document_versions.c.document_id)
         .where(
-            _is(document_versions, _keys(versions)),
+            same_version(document_versions, keys_of(versions)),
             document_versions.c.status == Status.INDEXED,
             documents.c.deleted_at.is_(None),
         )
@@ -134,30 +129,11 @@ def indexed_among(connection: Connection, versions: Sequence[ClaimedVersion]) ->
     return {(row.document_id, row.version_id) for row in rows}
 
 
-def _keys(versions: Sequence[ClaimedVersion], **more: tuple[list[Any], TypeEngine[Any]]) -> TableValuedAlias:
-    """The versions as a table, one parameter a column: the statement is the same however many there are."""
-    return _arrays(
-        document_id=([version.document_id for version in versions], Text()),
-        version_id=([version.version_id for version in versions], Text()),
-        **more,
-    )
-
-
-def _arrays(**columns: tuple[list[Any], TypeEngine[Any]]) -> TableValuedAlias:
-    arrays = [literal(values, ARRAY(kind)) for values, kind in columns.values()]
-    names = [column(name, kind) for name, (_, kind) in columns.items()]
-    return func.unnest(*arrays).table_valued(*names, name="given").render_derived()
-
-
-def _is(table: Any, keys: Any) -> Any:
-    return and_(table.c.document_id == keys.c.document_id, table.c.version_id == keys.c.version_id)
-
-
 def _lock(connection: Connection, keys: TableValuedAlias) -> None:
     """Take the rows in one order, so that two transactions over the same versions cannot wait for each other."""
     connection.execute(
         select(document_versions.c.version_id)
-        .where(_is(document_versions, keys))
+        .where(same_version(document_versions, keys))
         .order_by(document_versions.c.document_id, document_versions.c.version_id)
         .with_for_update(of=document_versions, key_share=True)
     )
@@ -169,9 +145,9 @@ def complete_among(
     """Of the versions that this run holds, those that have every required stage, with what each stage recorded."""
     rows = connection.execute(
         select(stages.c.document_id, stages.c.version_id, stages.c.stage, stages.c.counts)
-        .join(document_versions, _is(document_versions, stages))
+        .join(document_versions, same_version(document_versions, stages))
         .where(
-            _is(stages, _keys(versions)),
+            same_version(stages, keys_of(versions)),
             stages.c.stage.in_(required),
             document_versions.c.run_id == run_id,
             document_versions.c.status == Status.PROCESSING,
@@ -188,7 +164,7 @@ def replaced_in_index(connection: Connection, document_ids: Collection[str]) -> 
     rows = connection.execute(
         select(stages.c.version_id)
         .distinct()
-        .join(document_versions, _is(stages, document_versions))
+        .join(document_versions, same_version(stages, document_versions))
         .join(documents, documents.c.document_id == stages.c.document_id)
         .where(
             stages.c.document_id.in_(document_ids),

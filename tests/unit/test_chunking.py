@@ -45,6 +45,7 @@ def assert_sound(parsed: ParsedDocument, chunks: list[Chunk], model: str) -> Non
     assert len({c.chunk_id for c in chunks}) == len(chunks)
     for chunk in chunks:
         assert embedder(model).count_tokens(embedding_text(chunk)) + 2 <= embedder(model).max_tokens
+        assert chunk.tokens == embedder(model).count_tokens(chunk.text)
     covered = bytearray(len(parsed.text))
     for chunk in chunks:
         covered[chunk.start : chunk.end] = b"\x01" * (chunk.end - chunk.start)
@@ -70,6 +71,12 @@ words = st.text(min_size=1, max_size=30).map(str.strip) | st.sampled_from(
         "a" * 5000,
         "İ",
         "👩‍⚕️",
+        "[SEP]",
+        "\x0b",
+        "a\x85b",
+        "\u2028",
+        "\u0301é",
+        "한국어",
     ]
 )
 texts = st.lists(words, min_size=1, max_size=60).map(" ".join).map(str.strip).filter(bool)

@@ -10,8 +10,8 @@ from sqlalchemy import func, insert
 
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.ids import CHUNKER
+from foundation.registry.activation import set_active
 from foundation.registry.artefacts import replace_chunks
-from foundation.registry.claims import set_active
 from foundation.registry.database import transaction
 from foundation.registry.intake import Arrival, register_arrival
 from foundation.registry.tables import stages
@@ -89,7 +89,7 @@ def ingest(
                 counts={"parser": document.parser},
             )
         )
-        set_active(connection, received.document_id, version)
+        set_active(connection, {received.document_id: version})
     vectors = embedder().embed_passages([embedding_text(chunk) for chunk in chunks])
     stores.search.write_version(
         version,

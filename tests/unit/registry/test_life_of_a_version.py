@@ -13,8 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from foundation.access import local_principal
 from foundation.errors import DamagedFile, NotFound
 from foundation.registry import claims, documents, erasures, stages
+from foundation.registry.activation import activate_complete
 from foundation.registry.database import transaction
 from foundation.registry.intake import Arrival, Received, register_arrival
+from foundation.registry.version_keys import key_of
 from foundation.types import ClaimedVersion, Principal, Stage
 
 LOCAL = local_principal("local")
@@ -50,7 +52,7 @@ def finish(engine: Engine, run_id: str, version: ClaimedVersion) -> str | None:
         with transaction(engine) as connection:
             stages.finish_stage(connection, run_id, stage, [stages.Finished(version, "x/1", 0.1, {"n": 1})])
     with transaction(engine) as connection:
-        return claims.activate_if_complete(connection, run_id, version, ALL)
+        return activate_complete(connection, run_id, [version], ALL).get(key_of(version))
 
 
 def state(engine: Engine, document_id: str) -> dict[str, object]:
@@ -106,7 +108,7 @@ def test_a_version_answers_only_when_every_stage_is_recorded(registry_engine: En
     got = arrive(registry_engine, "a.txt", b"one")
     (version,) = claim(registry_engine, "run1", got.arrival_day)
     with transaction(registry_engine) as connection:
-        assert claims.activate_if_complete(connection, "run1", version, ALL) is None
+        assert activate_complete(connection, "run1", [version], ALL) == {}
     assert finish(registry_engine, "run1", version) == ""
     assert state(registry_engine, got.document_id)["active_version"] == got.version_id
 
