@@ -19,9 +19,9 @@ test: $(VENV)/.dev models
 test-all: $(VENV)/.dev models
 	$(BIN)/pytest
 
-# make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12.
+# make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12. JOBS: stacks side by side, one a core if absent.
 crash: $(VENV)/.dev models
-	PYTHONPATH=. $(BIN)/python tests/crash/run.py $(or $(N),30) $(if $(SEED),--seed $(SEED)) --first $(or $(FIRST),0)
+	PYTHONPATH=. $(BIN)/python tests/crash/run.py $(or $(N),30) $(if $(SEED),--seed $(SEED)) --first $(or $(FIRST),0) $(if $(JOBS),--jobs $(JOBS)) $(if $(KEEP),--keep $(KEEP))
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

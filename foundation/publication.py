@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from foundation.ports.relational import Relational
-from foundation.ports.search import SearchIndex
-from foundation.registry.database import transaction
 from foundation.registry.datasets import datasets_of
-from foundation.registry.documents import access_of_version, active_access
+from foundation.registry.documents import active_access
 
 
 def show_tables(connection: Connection, relational: Relational, version_id: str, replaced: str | None) -> None:
@@ -21,18 +19,10 @@ def show_tables(connection: Connection, relational: Relational, version_id: str,
 
 def hide_tables(connection: Connection, relational: Relational, version_id: str | None) -> None:
     """Take the tables of a version away, unless another living document still answers from the same bytes."""
-    if version_id is None or active_access(connection, version_id)[1]:
+    if version_id is None or active_access(connection, [version_id])[version_id].document_ids:
         return
     for row in datasets_of(connection, version_id):
         _run(connection, relational.unpublish_statements(row["postgres_table"]))
-
-
-def tell_index(engine: Engine, search: SearchIndex, *version_ids: str) -> None:
-    """What filters see of these versions is what the registry says now: who may find them, of which type they are."""
-    for version_id in version_ids:
-        with transaction(engine) as connection:
-            access = access_of_version(connection, version_id)
-        search.update_access(version_id, *access)
 
 
 def _run(connection: Connection, statements: list[str]) -> None:

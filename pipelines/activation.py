@@ -112,9 +112,9 @@ def _retire(stores: Stores, version_id: str) -> None:
     Nothing is wrong if this is interrupted: what is left is not active and therefore not shown.
     """
     with transaction(stores.engine) as connection:
-        acl, document_ids, document_type = active_access(connection, version_id)
-    if document_ids:  # another document with the same bytes still answers from it
-        stores.search.update_access(version_id, acl, document_ids, document_type)
+        access = active_access(connection, [version_id])[version_id]
+    if access.document_ids:  # another document with the same bytes still answers from it
+        stores.search.update_access(version_id, *access)
         return
     with transaction(stores.engine) as connection:
         # Nobody claims these bytes for another document meanwhile, and finds them indexed just before they go.

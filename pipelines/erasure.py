@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping
 
 from foundation.artefacts import TABLES, prefix
 from foundation.card import SIDECAR
-from foundation.publication import tell_index
+from foundation.index_access import tell_index
 from foundation.registry import content_locks, erasures
 from foundation.registry.conversations import count_quotes, erase_quotes
 from foundation.registry.database import transaction

@@ -14,6 +14,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from foundation.errors import NotFound, StageFailed
+from foundation.index_access import write_versions
 from foundation.ports.embeddings import Embedder
 from foundation.ports.search import SearchIndex
 from foundation.registry import claims, content_locks, corpus, search_indexes, stages
@@ -22,7 +23,7 @@ from foundation.registry.database import transaction
 from foundation.registry.documents import active_access
 from foundation.registry.search_indexes import PhysicalIndex
 from foundation.stores import Stores
-from foundation.types import Chunk, ClaimedVersion, IndexedChunk, Stage
+from foundation.types import Chunk, ClaimedVersion, Stage, Vector
 from pipelines.chunking import chunk_document, embedding_text
 from pipelines.code_versions import code_version, embedding_name, embeddings_of, parser
 
@@ -57,8 +58,12 @@ def build(stores: Stores, rebuild: Rebuild) -> int:
     done = 0
     for group in _groups(missing(stores, rebuild)):
         with content_locks.shared(stores.engine, [v.version_id for v in group], for_serving=False):
-            rows = {version.version_id: _rows(stores, rebuild, version) for version in group}
-            rebuild.index.write_versions({version_id: found for version_id, found in rows.items() if found})
+            # What was deleted or replaced since it was listed is not embedded in vain.
+            with transaction(stores.engine) as connection:
+                access = active_access(connection, [version.version_id for version in group])
+            answering = [version for version in group if access[version.version_id].document_ids]
+            found = {version.version_id: _embedded(stores, rebuild, version) for version in answering}
+            write_versions(stores.engine, rebuild.index, found, active_access)
         done += len(group)
     return done
 
@@ -76,12 +81,7 @@ def _groups(versions: Sequence[ClaimedVersion]) -> Iterator[Sequence[ClaimedVers
         yield versions[start_at : start_at + _TOGETHER]
 
 
-def _rows(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[IndexedChunk]:
-    """Empty when the version has been deleted or replaced in the meantime."""
-    with transaction(stores.engine) as connection:
-        acl, document_ids, document_type = active_access(connection, version.version_id)
-    if not document_ids:
-        return []
+def _embedded(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[tuple[Chunk, Vector]]:
     chunks = _chunks(stores, rebuild, version)
     vectors = rebuild.embedder.embed_passages([embedding_text(chunk) for chunk in chunks])
     stores.artefacts.save_embeddings(
@@ -92,10 +92,7 @@ def _rows(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[Ind
         model=rebuild.embedder.model,
         revision=rebuild.embedder.revision,
     )
-    return [
-        IndexedChunk(chunk, vector, tuple(acl), tuple(document_ids), document_type)
-        for chunk, vector in zip(chunks, vectors, strict=True)
-    ]
+    return list(zip(chunks, vectors, strict=True))
 
 
 def _chunks(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[Chunk]:

@@ -10,9 +10,10 @@ from pathlib import Path, PurePosixPath
 
 from foundation.card import described_by
 from foundation.errors import ConfigurationError
+from foundation.index_access import tell_index
 from foundation.landing_card import card_at, looked_at, sidecar_at
 from foundation.names import safe_name
-from foundation.publication import hide_tables, tell_index
+from foundation.publication import hide_tables
 from foundation.registry.cards import describe
 from foundation.registry.database import transaction
 from foundation.registry.documents import live_keys

@@ -14,6 +14,7 @@ from dagster._grpc.types import ExecuteRunArgs, ResumeRunArgs
 from dagster._serdes import unpack_value
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
+from foundation.freed_memory import give_back, settle
 from pipelines.run_launcher import WarmRunLauncher
 from pipelines.run_pool import use_kernel_locks
 
@@ -67,6 +68,19 @@ def _load_ahead(**_: Any) -> None:
     load_extractor(stores)
     stores.resolver.load_ahead()
     start_server()
+    settle()
+
+
+@signals.worker_before_create_process.connect
+def _settle_before_fork(**_: Any) -> None:
+    """In the parent: a child shares the pages of what both have loaded as long as neither writes to them."""
+    settle()
+
+
+@signals.task_postrun.connect
+def _give_back(**_: Any) -> None:
+    """A run may have held a large file's worth of memory."""
+    give_back()
 
 
 @signals.task_failure.connect

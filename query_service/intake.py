@@ -8,10 +8,10 @@ from typing import BinaryIO
 
 from foundation.card import SIDECAR, Card, checked, described_by, merged, read_sidecar
 from foundation.errors import CardRefused, EmptyInput, TooLarge
+from foundation.index_access import tell_index
 from foundation.landing_card import card_at
 from foundation.media_type import HEAD, check_upload
 from foundation.names import safe_name
-from foundation.publication import tell_index
 from foundation.registry.cards import describe
 from foundation.registry.database import transaction
 from foundation.registry.intake import UPLOADS, Arrival, Received, lock_key, register_arrival

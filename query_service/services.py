@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from foundation.freed_memory import give_back
 from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
 from foundation.registry.database import transaction
@@ -28,6 +29,7 @@ class Services:
         """Load what the first question would wait for: model, examples, terms, lexicon, graph schema."""
         self.stores.embedder.embed_query("ready")
         _ = (self.router, self.terms, self.lexicon, self.graph_schema, self.stores.relational, self.stores.warehouse)
+        give_back()
 
     @cached_property
     def router(self) -> OfflineRouter:

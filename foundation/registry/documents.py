@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -232,14 +233,22 @@ def cited_documents(
     return {row["active_version"]: row for row in rows}
 
 
-def access_of_version(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
-    """(acl entries, document ids, document type) of the living documents that have this content."""
-    return _access(connection, version_id, true())
+class Access(NamedTuple):
+    """What filters of the search index see of a content."""
+
+    acl: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    document_type: str | None
 
 
-def active_access(connection: Connection, version_id: str) -> tuple[list[str], list[str], str | None]:
-    """The same of the living documents whose active version it is."""
-    return _access(connection, version_id, documents.c.active_version == version_id)
+def access_of(connection: Connection, version_ids: Collection[str]) -> dict[str, Access]:
+    """Of each of these contents, by the living documents that have it; empty when none has."""
+    return _access(connection, version_ids, true())
+
+
+def active_access(connection: Connection, version_ids: Collection[str]) -> dict[str, Access]:
+    """The same by the living documents that answer from it."""
+    return _access(connection, version_ids, documents.c.active_version == document_versions.c.version_id)
 
 
 def shared_contents(connection: Connection, version_ids: Sequence[str]) -> list[str]:
@@ -254,19 +263,28 @@ def shared_contents(connection: Connection, version_ids: Sequence[str]) -> list[
     return list(rows.scalars())
 
 
-def _access(
-    connection: Connection, version_id: str, which: ColumnElement[bool]
-) -> tuple[list[str], list[str], str | None]:
+def _access(connection: Connection, version_ids: Collection[str], which: ColumnElement[bool]) -> dict[str, Access]:
     # A type that came with these bytes goes into the index with them, before the document itself says so.
     own_type = func.coalesce(document_versions.c.card["document_type"].astext, documents.c.document_type)
     rows = connection.execute(
-        select(documents.c.document_id, documents.c.acl, own_type.label("document_type"))
+        select(
+            document_versions.c.version_id, documents.c.document_id, documents.c.acl, own_type.label("document_type")
+        )
         .join(document_versions, document_versions.c.document_id == documents.c.document_id)
-        .where(document_versions.c.version_id == version_id, documents.c.deleted_at.is_(None), which)
+        .where(document_versions.c.version_id.in_(version_ids), documents.c.deleted_at.is_(None), which)
         .order_by(documents.c.created_at)
-    ).all()
-    acl = sorted({entry for row in rows for entry in row.acl})
-    return acl, [row.document_id for row in rows], next((row.document_type for row in rows if row.document_type), None)
+    )
+    having = defaultdict(list)
+    for row in rows:
+        having[row.version_id].append(row)
+    return {
+        version_id: Access(
+            tuple(sorted({entry for row in having[version_id] for entry in row.acl})),
+            tuple(row.document_id for row in having[version_id]),
+            next((row.document_type for row in having[version_id] if row.document_type), None),
+        )
+        for version_id in version_ids
+    }
 
 
 def day_outcome(connection: Connection, day: date) -> Sequence[RowMapping]:

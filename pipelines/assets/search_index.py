@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 
 from foundation.errors import StageFailed
-from foundation.publication import tell_index
+from foundation.index_access import tell_index, write_versions
 from foundation.registry.database import transaction
-from foundation.registry.documents import access_of_version, shared_contents
+from foundation.registry.documents import shared_contents
 from foundation.stores import Stores
-from foundation.types import Chunk, ClaimedVersion, IndexedChunk, Stage, Vector
+from foundation.types import Chunk, ClaimedVersion, Stage, Vector
 from pipelines.assets.chunks import embeddings
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, Outcome, in_groups, run_stage, versions_of_run
@@ -58,21 +58,14 @@ def _embedded(stores: Stores, version: ClaimedVersion) -> _Embedded:
 
 def _write(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Embedded]]) -> list[Outcome]:
     started = time.monotonic()
-    with transaction(stores.engine) as connection:
-        access = {version.version_id: access_of_version(connection, version.version_id) for version, _ in group}
-    written = {}
-    for version, chunks in group:
-        acl, document_ids, document_type = access[version.version_id]
-        written[version.version_id] = [
-            IndexedChunk(chunk, vector, tuple(acl), tuple(document_ids), document_type) for chunk, vector in chunks
-        ]
-    stores.search.write_versions(written)
+    written = write_versions(stores.engine, stores.search, {version.version_id: chunks for version, chunks in group})
     share = (time.monotonic() - started) / len(group)
     outcomes = []
     for version, rows in group:
         found = stores.search.count(version.version_id)
-        result: Counts | Exception = {"indexed_chunks": len(rows)}
-        if found != len(rows):
-            result = StageFailed(f"{version.file_name}: {found} of {len(rows)} chunks can be read back from the index.")
+        wanted = len(rows) if version.version_id in written else 0  # 0: deleted in the meantime
+        result: Counts | Exception = {"indexed_chunks": wanted}
+        if found != wanted:
+            result = StageFailed(f"{version.file_name}: {found} of {wanted} chunks can be read back from the index.")
         outcomes.append(Outcome(version, share, result))
     return outcomes

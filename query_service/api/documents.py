@@ -12,6 +12,7 @@ from sqlalchemy import Connection, RowMapping
 
 from foundation.access import parse_acl
 from foundation.errors import Conflict, InvalidInput, NotFound
+from foundation.index_access import tell_index
 from foundation.media_kinds import kind_of
 from foundation.page_images import boxes_for_span, render_page
 from foundation.publication import hide_tables
@@ -20,6 +21,7 @@ from foundation.registry.artefacts import chunks_of
 from foundation.registry.audit import record as audit
 from foundation.registry.cards import change_card
 from foundation.registry.claims import ask_for_run
+from foundation.registry.database import transaction
 from foundation.registry.erasures import request_erasure
 from foundation.registry.intake import requeue
 from foundation.registry.members import descendants
@@ -37,7 +39,6 @@ from query_service.api.common import (
 )
 from query_service.api.records import full_record, record
 from query_service.api.spans import Span, SpanDep
-from query_service.services import Services
 
 router = APIRouter(tags=["documents"])
 
@@ -101,49 +102,47 @@ _INDEXED = {"acl", "document_type"}
 
 @router.patch("/documents/{document_id}", summary="Change who may see it, or its card")
 def change_document(
-    document_id: str,
-    change: DocumentChange,
-    request: Request,
-    services: ServicesDep,
-    connection: ConnectionDep,
-    principal: WriterDep,
+    document_id: str, change: DocumentChange, request: Request, services: ServicesDep, principal: WriterDep
 ) -> dict[str, Any]:
     """What is absent stays. Only its owner or an admin may do it."""
-    row = registry.get_document(connection, principal, document_id)
+    stores = services.stores
     values: dict[str, Any] = change.model_dump(exclude_unset=True)
-    if not values:
-        raise InvalidInput(
-            f"The change is empty: {', '.join(DocumentChange.model_fields)} can be changed.",
-            fix="Send at least one of these fields.",
-        )
-    require_owner(row, principal)
-    card = checked_changes({name: value for name, value in values.items() if name != "acl"})
-    values |= card
-    if "acl" in values:
-        values["acl"] = list(parse_acl(values["acl"] or []))
-        if not values["acl"]:
-            raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
-        registry.change_document(connection, document_id, {"acl": values["acl"]})
-        _share_members(services, connection, document_id, values["acl"])
-    change_card(connection, document_id, row["active_version"] or row["latest_version"], card)
-    audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
-    for version_id in {row["active_version"], row["latest_version"]} - {None} if values.keys() & _INDEXED else ():
+    with transaction(stores.engine) as connection:
+        row = registry.get_document(connection, principal, document_id)
+        if not values:
+            raise InvalidInput(
+                f"The change is empty: {', '.join(DocumentChange.model_fields)} can be changed.",
+                fix="Send at least one of these fields.",
+            )
+        require_owner(row, principal)
+        card = checked_changes({name: value for name, value in values.items() if name != "acl"})
+        values |= card
         # The newest too: it may be indexed already and not be active yet.
-        services.stores.search.update_access(version_id, *registry.access_of_version(connection, version_id))
-    try:
-        fresh = registry.get_document(connection, principal, document_id)
-    except NotFound:  # the change took the document out of the principal's own sight
-        return {"document_id": document_id, **values}
-    return full_record(connection, fresh, request, principal).model_dump(mode="json")
+        indexed = {row["active_version"], row["latest_version"]} - {None} if values.keys() & _INDEXED else set()
+        if "acl" in values:
+            values["acl"] = list(parse_acl(values["acl"] or []))
+            if not values["acl"]:
+                raise InvalidInput("acl: nobody could see or delete it any more.", fix="Name at least yourself.")
+            registry.change_document(connection, document_id, {"acl": values["acl"]})
+            indexed |= _share_members(connection, document_id, values["acl"])
+        change_card(connection, document_id, row["active_version"] or row["latest_version"], card)
+        audit(connection, principal.name, "change", document_id, {"fields": sorted(values)})
+    tell_index(stores.engine, stores.search, *sorted(indexed))
+    with transaction(stores.engine) as connection:
+        try:
+            fresh = registry.get_document(connection, principal, document_id)
+        except NotFound:  # the change took the document out of the principal's own sight
+            return {"document_id": document_id, **values}
+        return full_record(connection, fresh, request, principal).model_dump(mode="json")
 
 
-def _share_members(services: Services, connection: Connection, document_id: str, acl: list[str]) -> None:
-    """Whoever may see an archive or a mail may see what is in it, and nobody else."""
+def _share_members(connection: Connection, document_id: str, acl: list[str]) -> set[str]:
+    """Whoever may see an archive or a mail may see what is in it, and nobody else. Returns the members' versions."""
+    versions: set[str] = set()
     for member_id in descendants(connection, document_id):
         registry.change_document(connection, member_id, {"acl": acl})
-        for version in registry.list_versions(connection, member_id):
-            access = registry.access_of_version(connection, version["version_id"])
-            services.stores.search.update_access(version["version_id"], *access)
+        versions |= {version["version_id"] for version in registry.list_versions(connection, member_id)}
+    return versions
 
 
 @router.get(

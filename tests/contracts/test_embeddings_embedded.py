@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -57,3 +59,20 @@ class TestMiniLm(EmbedderContract):
 
 def test_two_models_differ_in_revision() -> None:
     assert loaded("bge-small-en-v1.5").revision != loaded("all-MiniLM-L6-v2").revision
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_long_texts_leave_no_memory_behind(tmp_path: Path) -> None:
+    """In a process of its own: what other tests have freed would be taken first."""
+    program = tmp_path / "embed.py"
+    program.write_text(
+        "import psutil\n"
+        "from foundation.adapters.embedded.embeddings import OnnxEmbedder\n"
+        "embedder = OnnxEmbedder()\n"
+        "embedder.embed_passages(['short'] * 2)\n"
+        "before = psutil.Process().memory_full_info().uss\n"
+        "embedder.embed_passages(['word ' * 600] * 4)\n"
+        "print((psutil.Process().memory_full_info().uss - before) / 1e6)\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 30  # MB; a thread needs 45 for one such text

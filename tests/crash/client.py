@@ -17,10 +17,10 @@ class NotAnswered(Exception):
 
 
 class PatientClient:
-    def __init__(self, url: str, paused: Callable[[], float]) -> None:
-        """`paused`: seconds to wait before each request."""
+    def __init__(self, url: str, paused: Callable[[], float], look: Callable[[], None]) -> None:
+        """`paused`: seconds to wait before each request. `look` raises when nobody will answer again."""
         self._http = httpx.Client(base_url=url, timeout=60)
-        self._paused = paused
+        self._paused, self._look = paused, look
 
     def upload(self, name: str, data: bytes) -> str:
         """The document's id."""
@@ -42,6 +42,7 @@ class PatientClient:
                 answer = self._http.request(method, path, **request)  # type: ignore[arg-type]
             except httpx.TransportError as error:
                 said = type(error).__name__
+                self._look()
             else:
                 if answer.status_code in good:
                     return answer

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
-from client import PatientClient
+import psutil
+from client import NotAnswered, PatientClient
 from crash_corpus import Lane, make_lanes
 from dump import Dump, differences, dump
 from sqlalchemy import text
@@ -31,21 +32,21 @@ from foundation.stores import Stores
 from pipelines.marts import marts_are_stale
 
 _SETTINGS = {
-    "ASKLINE_INGESTION__LEASE_S": "15",
+    "ASKLINE_INGESTION__LEASE_S": "6",
     "ASKLINE_INGESTION__MAX_ATTEMPTS": "12",  # a version that is hit by every kill of its round must still end well
-    "ASKLINE_DAGSTER__SENSOR_GRACE_S": "3",
+    "ASKLINE_DAGSTER__SENSOR_GRACE_S": "1",
 }
-_NO_PROGRESS_S = 300.0
+_NO_PROGRESS_S = 240.0
 """Nothing has changed for so long: something is stuck, however loaded the machine is."""
 _QUIET_LOOKS = 4
-_LOOK_S = 0.5
+_LOOK_S = 0.25
 _CLIENTS = 3
-_PAUSE_S = 0.5
+_PAUSE_S = 0.4
 _ERASING_S = 3.0
 
 
 class Stuck(Exception):
-    """No progress for _NO_PROGRESS_S; says what was seen last."""
+    """No progress for _NO_PROGRESS_S, or `askline up` has ended; says what was seen last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Round:
     seed: int
     number: int
     kills: list[str] = field(default_factory=list)
+    """In words; also those for which no process was there."""
+    killed: int = 0
     found: list[str] = field(default_factory=list)
     """Differences to the undisturbed run."""
     seconds: float = 0.0
@@ -85,6 +88,8 @@ class Rounds:
         self._wanted: dict[bool, Dump] = {}
         self._work: dict[bool, int] = {}
         self._empty = dump(self._stores, "")
+        self.differed: int | None = None
+        """The number of the last round with differences."""
 
     def undisturbed(self, *, marts: bool) -> list[str]:
         """Make the dump to compare with, twice: what differs between these is no fault of a crash."""
@@ -102,24 +107,28 @@ class Rounds:
         return []
 
     def run(self, number: int) -> Round:
-        """One disturbed round. Every fifth has a mart."""
+        """One disturbed round. Every fifth has a mart. The first of its kind is preceded by the undisturbed ones."""
         done, started = Round(self._seed, number), time.monotonic()
-        rng = random.Random(f"{self._seed} {number}")
-        marts, prefix = number % 5 == 4, f"r{number % 10_000:04}-"
+        try:
+            done.found = self._disturbed(done)
+        except (Stuck, NotAnswered, psutil.NoSuchProcess) as error:
+            done.found = [f"stuck: {error}"]
+        done.seconds = time.monotonic() - started
+        self.differed = number if done.found else self.differed
+        return done
+
+    def _disturbed(self, done: Round) -> list[str]:
+        rng = random.Random(f"{self._seed} {done.number}")
+        marts, prefix = done.number % 5 == 4, f"r{done.number % 10_000:04}-"
         if marts not in self._wanted and (noise := self.undisturbed(marts=marts)):
-            done.found = [f"undisturbed: {line}" for line in noise]
-            return done
+            return [f"undisturbed: {line}" for line in noise]
         points = sorted(rng.randrange(self._work[marts] + 1) for _ in range(rng.randint(1, 3)))
         plan = [Kill(point, rng.choice(sorted(KINDS)), rng.uniform(0, 0.5)) for point in points]
-        try:
-            self._send(prefix, self._lanes[marts], plan, done, rng)
-            done.found = differences(self._wanted[marts], dump(self._stores, prefix))
-            late = rng.choice([None, *sorted(KINDS)])
-            done.found += [f"after deletion: {line}" for line in self._delete_all(done, late, rng)]
-        except Stuck as error:
-            done.found.append(f"stuck: {error}")
-        done.seconds = time.monotonic() - started
-        return done
+        self._send(prefix, self._lanes[marts], plan, done, rng)
+        if found := differences(self._wanted[marts], dump(self._stores, prefix)):
+            return found
+        late = rng.choice([None, *sorted(KINDS)])
+        return [f"after deletion: {line}" for line in self._delete_all(done, late, rng)]
 
     def close(self) -> None:
         self._stores.close()
@@ -140,7 +149,7 @@ class Rounds:
 
     def _lane(self, prefix: str, lane: Lane, seed: float) -> None:
         rng, ids = random.Random(seed), {}
-        client = PatientClient(self._stack.addresses.service_url, lambda: rng.uniform(0, _PAUSE_S))
+        client = PatientClient(self._stack.addresses.service_url, lambda: rng.uniform(0, _PAUSE_S), self._look_at_up)
         for step in lane:
             if step.data is None:
                 time.sleep(rng.uniform(0, 6 * _PAUSE_S))  # long enough to be parsed, embedded or indexed by now
@@ -161,16 +170,19 @@ class Rounds:
         time.sleep(planned.delay_s)
         while (victim := kill(self._house, planned.kind, rng)) is None and not over():
             time.sleep(0.01)
+        done.killed += victim is not None
         done.kills.append(f"{victim or f'{planned.kind}: none was there'} after {at} steps")
 
     def _delete_all(self, done: Round, kind: str | None, rng: random.Random) -> list[str]:
         """Delete every document and wait; what is there then and was not at the beginning. `kind`: whom to kill."""
-        client = PatientClient(self._stack.addresses.service_url, lambda: 0)
+        client = PatientClient(self._stack.addresses.service_url, lambda: 0, self._look_at_up)
         for document_id in self._asked("select document_id from askline.documents where deleted_at is null") or []:
             client.delete(document_id)
-        time.sleep(rng.uniform(0, _ERASING_S))
-        if kind is not None and (victim := kill(self._house, kind, rng)):
-            done.kills.append(f"{victim} while it erased")
+        if kind is not None:
+            time.sleep(rng.uniform(0, _ERASING_S))
+            if victim := kill(self._house, kind, rng):
+                done.killed += 1
+                done.kills.append(f"{victim} while it erased")
         self._wait_until_quiet("")
         return differences(self._empty, dump(self._stores, ""))
 
@@ -201,7 +213,14 @@ class Rounds:
             with transaction(self._stores.engine) as connection:
                 return list(connection.execute(text(statement), values).scalars())
         except Unavailable:
+            self._look_at_up()
             return None
+
+    def _look_at_up(self) -> None:
+        """Stuck when the program that restarts all others has ended."""
+        up = self._house.up
+        if not psutil.pid_exists(up) or psutil.Process(up).status() == psutil.STATUS_ZOMBIE:
+            raise Stuck(f"`askline up` has ended.\n{(self._house.settings.folder / 'up.log').read_text()[-2000:]}")
 
     def _wait_until_quiet(self, prefix: str) -> None:
         quiet, seen, since = 0, None, time.monotonic()
@@ -231,8 +250,8 @@ class Rounds:
 
 
 @contextmanager
-def rounds(seed: int) -> Iterator[Rounds]:
-    """A stack of its own, with short leases, in a temporary folder."""
+def rounds(seed: int, keep: Path | None = None) -> Iterator[Rounds]:
+    """A stack of its own, with short leases, in a temporary folder; that of a round that differs is moved to `keep`."""
     base = Path(tempfile.mkdtemp(prefix="askline-crash-"))
     (base / "tmp").mkdir()
     before = dict(os.environ)
@@ -244,6 +263,8 @@ def rounds(seed: int) -> Iterator[Rounds]:
                 yield made
             finally:
                 made.close()
+        if keep is not None and made.differed is not None:
+            shutil.move(base, keep / f"round-{made.differed}")
     finally:
         os.environ.clear()
         os.environ.update(before)

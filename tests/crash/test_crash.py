@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
 
 import pytest
-from rounds import Rounds, rounds
+from side_by_side import disturbed
 
 SEED, ROUNDS = 7, 30
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Rounds]:
-    with rounds(SEED) as made:
-        assert made.undisturbed(marts=False) == [], "two undisturbed rounds differ"
-        yield made
-
-
-@pytest.mark.parametrize("number", range(ROUNDS))
-def test_after_kills_at_random_everything_is_as_in_the_undisturbed_run(stack: Rounds, number: int) -> None:
-    done = stack.run(number)
-    assert not done.found, f"{done}\nrepeat it with: make crash N=1 SEED={SEED} FIRST={number}"
+def test_after_kills_at_random_everything_is_as_in_the_undisturbed_run() -> None:
+    differing = [str(done) for done in disturbed(SEED, range(ROUNDS), jobs=os.cpu_count() or 1) if done.found]
+    assert not differing, "\n".join([*differing, f"repeat one with: make crash N=1 SEED={SEED} FIRST=<its number>"])

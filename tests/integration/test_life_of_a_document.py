@@ -239,7 +239,7 @@ def test_what_a_store_lost_before_the_end_is_a_failure_and_a_retry_heals_it(
     [
         pytest.param(parsed_module, "_save", id="parsing", marks=pytest.mark.slow),
         pytest.param(chunks_module, "embedding_text", id="embedding"),
-        pytest.param(index_module, "access_of_version", id="indexing", marks=pytest.mark.slow),
+        pytest.param(index_module, "write_versions", id="indexing", marks=pytest.mark.slow),
         pytest.param(graph_module, "load_extraction", id="graph", marks=pytest.mark.slow),
     ],
 )
