@@ -6,6 +6,7 @@ for a killed worker starts in milliseconds, with the parsers already imported.
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import logging
 import multiprocessing
@@ -22,8 +23,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from multiprocessing import forkserver
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -31,7 +33,7 @@ from typing import Any, TypeVar
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit, Unavailable
-from foundation.types import ParsedDocument
+from foundation.types import Element, ParsedDocument, WordBox
 from pipelines.parsing.process_limits import set_limit
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
@@ -55,6 +57,16 @@ class _Limits:
     max_output_mb: int
     waiting_s: float
     temporary: Path | None
+
+
+def _pickle_by_fields(kind: type[Element | WordBox]) -> None:
+    """`dataclasses` would look the fields up anew for each of the thousands of pieces of a document."""
+    values = attrgetter(*(field.name for field in fields(kind)))
+    copyreg.pickle(kind, lambda piece: (kind, values(piece)))
+
+
+_pickle_by_fields(Element)
+_pickle_by_fields(WordBox)
 
 
 def start_server() -> None:
