@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing.process
+import os
 import signal
 from typing import Any
 
@@ -56,6 +57,8 @@ create_resume_job_task(app)
 def _load_ahead(**_: Any) -> None:
     """What every ingest needs, in the child alone: threads of native libraries do not survive a fork, and the parent,
     which only hands out runs, stays small."""
+    # Read as numpy loads: a second thread for the tagger's small matrices mostly waits, at the cost of a whole core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import pipelines.definitions  # noqa: F401
     from pipelines.graph_artefact import load_extractor
     from pipelines.parsing.workers import start_server
