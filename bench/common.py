@@ -69,6 +69,8 @@ class RunningStack:
         self.start_s = start_s
         """Seconds from the command to everything answering: interpreter, Postgres, code location, query service."""
         self.client = Client(addresses.service_url)
+        self.http = httpx.Client(timeout=30, trust_env=False)
+        """For looks that are repeated: a client of one request reads all certificates first."""
 
     @cached_property
     def engine(self) -> Engine:
@@ -93,7 +95,7 @@ class RunningStack:
 
     def active_runs(self) -> list[dict[str, str]]:
         """Dagster's runs that wait or work: runId, status, jobName."""
-        answer = httpx.post(f"{self.addresses.dagster_url}/graphql", json={"query": _ACTIVE_RUNS}, timeout=30)
+        answer = self.http.post(f"{self.addresses.dagster_url}/graphql", json={"query": _ACTIVE_RUNS})
         runs: list[dict[str, str]] = answer.json()["data"]["runsOrError"]["results"]
         return runs
 

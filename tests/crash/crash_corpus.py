@@ -45,8 +45,8 @@ def make_lanes(rng: random.Random, *, marts: bool) -> list[Lane]:
         (Step("journal.txt", _text(rng, 12)), Step("journal.txt", _text(rng, 14))),
         (Step("stock.csv", _table(rng, 200)), Step("stock.csv", _table(rng, 240))),
         # deleted at whatever stage it is in, and deleted and sent again
-        (Step("gone.txt", _text(rng, 40)), Step("gone.txt", None)),
-        (Step("gone.csv", _table(rng, 400)), Step("gone.csv", None)),
+        (Step("gone.txt", _text(rng, 24)), Step("gone.txt", None)),
+        (Step("gone.csv", _table(rng, 300)), Step("gone.csv", None)),
         (Step("ledger.csv", ledger), Step("ledger.csv", None), Step("ledger.csv", ledger)),
     ]
     if marts:

@@ -4,6 +4,7 @@ Left out are times, ids of runs, tries, and what only waits or tells (queues, au
 documents are random: each is replaced by the document's file name, which is known without the round's prefix. What is
 derived from content has ids that are equal in every run, and stays. A version that was replaced may be in the index or
 not: it leaves after the moment of its replacement, or else with the next version of its document, and is never shown.
+Its tables have names if it has ever answered, which it has not when a later version overtook it.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
         rows = rows.where(table.c.deleted_at.is_(None))
     if table is t.datasets:
         rows = rows.where(table.c.kind == "upload")
+    if table is t.document_tables:
+        rows = rows.where(table.c.version_id.in_(_ANSWERING))
     if table is t.stages:
         rows = rows.where((table.c.stage != "search_index") | table.c.version_id.in_(_ANSWERING))
     yield from (dict(row) for row in connection.execute(rows).mappings())

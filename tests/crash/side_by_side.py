@@ -36,11 +36,12 @@ def disturbed(seed: int, numbers: Sequence[int], jobs: int, keep: Path | None = 
             else:
                 left -= 1
     finally:
-        for worker in workers:
-            if left and worker.is_alive():
+        started = [worker for worker in workers if worker.pid is not None]
+        if left:
+            for worker in started:
                 worker.terminate()
-            if worker.pid is not None:
-                worker.join()
+        for worker in started:
+            worker.join()
 
 
 def _work(seed: int, todo: Any, done: Any, keep: Path | None) -> None:
