@@ -20,6 +20,8 @@ IS_A = "is_a"
 
 
 _Outline = tuple[re.Pattern[str], ...]
+_Test = tuple[frozenset[str] | None, frozenset[str] | None, re.Pattern[str], tuple[_Outline, ...]]
+"""Types of which an end must be one, if it takes no noun phrase of its own; the cue; the outline of each pattern."""
 
 
 class QuestionPattern(BaseModel):
@@ -144,28 +146,27 @@ class GraphSchema(BaseModel):
         An end that takes no noun phrase of its own must be among the entities, and the words of one pattern must
         follow each other as in the pattern. Never False where a pattern would match.
         """
-        types = [entity[2] for entity in entities]
-        marked: str | None = None
-        for relation, needs_source, needs_target, cue, outlines in self._tests:
+        types = {entity[2] for entity in entities}
+        lower, marked = text.lower(), ""
+        for source, target, cue, outlines in self._tests:
             if (
-                (not needs_source or any(t in relation.source for t in types))
-                and (not needs_target or any(t in relation.target for t in types))
-                and (len(types) > 1 or not (needs_source and needs_target))
-                and cue.search(text)
+                (source is None or not source.isdisjoint(types))
+                and (target is None or not target.isdisjoint(types))
+                and (len(entities) > 1 or source is None or target is None)
+                and cue.search(lower)
             ):
-                marked = _marked(text, entities) if marked is None else marked
+                marked = marked or _marked(text, entities)
                 if any(_follow(outline, marked) for outline in outlines):
                     return True
         return False
 
     @cached_property
-    def _tests(self) -> tuple[tuple[Relation, bool, bool, re.Pattern[str], tuple[_Outline, ...]], ...]:
+    def _tests(self) -> tuple[_Test, ...]:
         return tuple(
             (
-                relation,
-                self.free_type not in relation.source,
-                self.free_type not in relation.target,
-                re.compile(relation.cues, re.IGNORECASE),
+                relation.source if self.free_type not in relation.source else None,
+                relation.target if self.free_type not in relation.target else None,
+                re.compile(relation.cues),
                 tuple(_outline(pattern, relation, self.free_type) for pattern in relation.patterns),
             )
             for relation in self.relations.values()
@@ -244,7 +245,7 @@ def _marked(text: str, entities: Sequence[tuple[int, int, str]]) -> str:
     return " ".join((*parts, *_words(text[at:]))) + " "
 
 
-_MASK_TOKEN = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+_MASK_TOKEN = re.compile(r"\w+(?:['\-]\w+)*|[^\w\s]")
 
 
 def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -263,12 +264,16 @@ def mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    words = []
-    for word in _MASK_TOKEN.findall(text.lower()):
-        word = word.replace("’", "'")
-        words += ["can", "not"] if word == "can't" else [word[:-3], "not"] if word.endswith("n't") else [word]
+    text = text.lower().replace("’", "'")
+    words: list[str] = _MASK_TOKEN.findall(text)
+    if "n't" in text:
+        words = [part for word in words for part in _without_contraction(word)]
     # Placeholders are the only angle brackets.
-    return [word for word in words if word not in "<>"]
+    return [word for word in words if word not in "<>"] if "<" in text or ">" in text else words
+
+
+def _without_contraction(word: str) -> tuple[str, ...]:
+    return ("can", "not") if word == "can't" else (word[:-3], "not") if word.endswith("n't") else (word,)
 
 
 @cache

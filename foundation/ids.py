@@ -22,11 +22,8 @@ def new_id(prefix: str) -> str:
 
 def derived_id(prefix: str, *parts: str | int) -> str:
     """The same parts give the same id, on every machine. 128 bits of SHA-256 over the length-prefixed parts."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = str(part).encode()
-        digest.update(len(data).to_bytes(4, "big"))
-        digest.update(data)
+    encoded = [str(part).encode() for part in parts]
+    digest = hashlib.sha256(b"".join([len(data).to_bytes(4, "big") + data for data in encoded]))
     return f"{prefix}_{digest.hexdigest()[:32]}"
 
 

@@ -89,14 +89,12 @@ def _normal_word(word: str) -> str:
 
 def tokens(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """Normalised words and marks of `text`, and the character span of each. `type IIc` gives `type`, `2c`."""
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
-    for match in _TOKEN.finditer(text):
-        word = _normal_word(match.group())
-        if words and words[-1] in _NUMBERED:
-            word = _number(match.group(), word)
-        words.append(word)
-        spans.append(match.span())
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    words = [_normal_word(text[start:end]) for start, end in spans]
+    if not _NUMBERED.isdisjoint(words):
+        for i in range(1, len(words)):
+            if words[i - 1] in _NUMBERED:
+                words[i] = _number(text[slice(*spans[i])], words[i])
     return words, spans
 
 
@@ -190,12 +188,15 @@ class Lexicon:
         (for what people type in a hurry).
         """
         words, spans = tokenised or tokens(text)
-        matches = []
-        i = 0
-        while i < len(words):
-            longest = self._longest.get(words[i], 0)
+        known = self._longest
+        matches: list[TermMatch] = []
+        following = 0
+        for i in [i for i, word in enumerate(words) if word in known]:
+            if i < following:
+                continue
+            longest = known[words[i]]
             if longest > 1:
-                longest = self._longest.get(" ".join(words[i : i + 2]), 1)
+                longest = known.get(" ".join(words[i : i + 2]), 1)
             for length in range(min(longest, len(words) - i), 0, -1):
                 key = words[i] if length == 1 else " ".join(words[i : i + length])
                 start, end = spans[i][0], spans[i + length - 1][1]
@@ -210,9 +211,8 @@ class Lexicon:
                     if text[end - 2 : end] in ("'s", "’s"):
                         end -= 2
                     matches.append(TermMatch(start, end, term_ids))
-                    i += length - 1
+                    following = i + length
                     break
-            i += 1
         return matches
 
     def ancestors(self, term_id: str) -> Iterator[str]:
@@ -234,7 +234,7 @@ def _continues_word(text: str, start: int) -> bool:
 def _stands_out(text: str, start: int, end: int) -> bool:
     """Written as an abbreviation is: capitals in a line that is not all capitals."""
     surface = text[start:end]
-    if sum(c.isupper() for c in surface) < 2:
+    if sum(map(str.isupper, surface)) < 2:
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start] + text[end : (text.find("\n", end) + 1 or len(text) + 1) - 1]
     letters = sum(map(str.isalpha, line))

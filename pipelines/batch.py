@@ -10,6 +10,7 @@ from datetime import date, datetime
 from typing import Any, TypeVar
 
 import dagster as dg
+from sqlalchemy import Connection
 
 from foundation.errors import AsklineError, ProcessingFailed, StageFailed, Unavailable
 from foundation.registry import claims, content_locks, erasures, stages
@@ -35,10 +36,11 @@ class Outcome:
 
 
 Work = Callable[[Sequence[ClaimedVersion]], Iterable[Outcome]]
+Also = Callable[[Connection, Sequence[ClaimedVersion]], None]
 COMPLETE = tuple(Stage)
 """A version answers once every stage is recorded; a document has no tables, and its table stages say so with zeros."""
 
-_TOGETHER = 50
+_TOGETHER = 200
 _AT_LATEST_S = 1.0
 LAST = (Stage.SEARCH_INDEX, Stage.TABLE_LINKS, Stage.GRAPH_EDGES)
 """The stages behind which no other comes: one of them is a version's last."""
@@ -132,9 +134,14 @@ def versions_of_run(stores: Stores, run_id: str, day: date) -> list[ClaimedVersi
 
 
 def run_stage(
-    context: dg.AssetExecutionContext, stores: Stores, stage: Stage, versions: Sequence[ClaimedVersion], work: Work
+    context: dg.AssetExecutionContext,
+    stores: Stores,
+    stage: Stage,
+    versions: Sequence[ClaimedVersion],
+    work: Work,
+    also: Also | None = None,
 ) -> StageReport:
-    """Take the versions of the run through one stage."""
+    """Take the versions of the run through one stage; `also` writes more of what is done in the same transaction."""
     run_id, report = context.run.run_id, StageReport()
     force = context.run.tags.get("askline/force") == "true"
     codes = {v.version_id: code_version(stage, v, stores.embedder, stores.domain) for v in versions}
@@ -164,7 +171,7 @@ def run_stage(
             )
         report.unchanged = len(unchanged)
         report.activated += _activate(stores, run_id, unchanged, stage)
-        recorder = _Recorder(context, stores, stage, codes, report)
+        recorder = _Recorder(context, stores, stage, codes, report, also)
         for outcome in work(todo):
             recorder.add(outcome)
         recorder.flush()
@@ -180,6 +187,7 @@ class _Recorder:
     stage: Stage
     codes: dict[str, str]
     report: StageReport
+    also: Also | None
     _pending: list[Outcome] = field(default_factory=list)
     _since: float = field(default_factory=time.monotonic)
 
@@ -200,6 +208,8 @@ class _Recorder:
         ]
         with transaction(self.stores.engine) as connection:
             stages.finish_stage(connection, run_id, self.stage, finished)
+            if self.also is not None:
+                self.also(connection, [one.version for one in finished])
             for outcome in sorted(pending, key=lambda o: o.version.document_id):
                 if isinstance(outcome.result, Exception):
                     error = _reason(outcome.result, outcome.version, self.stage)

@@ -181,14 +181,16 @@ def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
     connection.execute(delete(stages).where(stages.c.version_id == version_id, stages.c.stage == stage))
 
 
-def save_warnings(connection: Connection, version: ClaimedVersion, warnings: list[dict[str, Any]]) -> None:
+def save_warnings(connection: Connection, warnings: Mapping[Key, list[dict[str, Any]]]) -> None:
+    given = arrays(
+        document_id=([document_id for document_id, _ in warnings], Text()),
+        version_id=([version_id for _, version_id in warnings], Text()),
+        warnings=([json.dumps(of_version) for of_version in warnings.values()], Text()),
+    )
     connection.execute(
         update(document_versions)
-        .where(
-            document_versions.c.document_id == version.document_id,
-            document_versions.c.version_id == version.version_id,
-        )
-        .values(warnings=warnings)
+        .where(same_version(document_versions, given))
+        .values(warnings=cast(given.c.warnings, document_versions.c.warnings.type))
     )
 
 

@@ -11,6 +11,7 @@ from foundation.errors import NoContent
 from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.stages import save_warnings, share_warnings
+from foundation.registry.version_keys import Key, key_of
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, ParsedDocument, Stage
 from pipelines.assets.common import result, stage_asset
@@ -28,6 +29,7 @@ from pipelines.parsing.tables import iter_rows
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
+_Warnings = dict[Key, list[dict[str, Any]]]
 COLUMNS = (
     ("kind", "text", "title, paragraph, list_item, table, header or footer"),
     ("start", "int", "First character in the parsed text"),
@@ -45,7 +47,15 @@ COLUMNS = (
 def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.PARSED_TEXT, versions, lambda todo: _parse(at, todo))
+    warnings: _Warnings = {}
+    report = run_stage(
+        context,
+        at,
+        Stage.PARSED_TEXT,
+        versions,
+        lambda todo: _parse(at, todo, warnings),
+        also=lambda connection, done: save_warnings(connection, {key_of(v): warnings[key_of(v)] for v in done}),
+    )
     with transaction(at.engine) as connection:
         share_warnings(connection, [version.version_id for version in versions])
     totals = {"pages": "pages", "elements": "elements", "characters": "characters", "warnings": "warnings"}
@@ -53,9 +63,13 @@ def parsed_text(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     return result(report, totals, columns=COLUMNS, listed=("ocr_engine", "ocr_confidence", "ocr_seconds"))
 
 
-def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
+def _parse(stores: Stores, versions: Sequence[ClaimedVersion], warnings: _Warnings) -> Iterator[Outcome]:
+    def save(version: ClaimedVersion, parsed: ParsedDocument) -> Counts:
+        warnings[key_of(version)] = [asdict(warning) for warning in parsed.warnings]
+        return _save(stores, version, parsed)
+
     tables = [version for version in versions if is_table(version)]
-    yield from one_by_one(lambda version: _describe_tables(stores, version))(tables)
+    yield from one_by_one(lambda version: save(version, _table_text(stores, version)))(tables)
     documents = [version for version in versions if not is_table(version)]
     parsing = stores.settings.parsing
     limits = UnpackLimits(parsing.unpack_members, parsing.unpack_mb, parsing.unpack_ratio)
@@ -64,20 +78,19 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outco
             stores,
             documents,
             parse_document,
-            lambda version, parsed: _save(stores, version, parsed),
+            save,
             lambda version: (folder / version.version_id, limits, stores.settings.ocr),
         )
 
 
-def _describe_tables(stores: Stores, version: ClaimedVersion) -> Counts:
+def _table_text(stores: Stores, version: ClaimedVersion) -> ParsedDocument:
     workbook = stores.artefacts.load_workbook(version.version_id)
-    parsed = table_document(
+    return table_document(
         workbook,
         lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
         TABLE_TEXT,
         whole=lambda columns: declares(columns, stores.graph_schema),
     )
-    return _save(stores, version, parsed)
 
 
 def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Counts:
@@ -85,8 +98,6 @@ def _save(stores: Stores, version: ClaimedVersion, parsed: ParsedDocument) -> Co
         raise NoContent(f"{version.file_name} opens but holds no text.")
     stores.artefacts.save_parsed(version.version_id, parsed)
     members = keep_members(stores, version, parsed) if holds_members(version) else 0
-    with transaction(stores.engine) as connection:
-        save_warnings(connection, version, [asdict(warning) for warning in parsed.warnings])
     return {
         "parser": parsed.parser,
         "pages": parsed.page_count or 0,
