@@ -36,6 +36,7 @@ _PROGRAMS = {
     "query_service.app": "query service",
     "dagster._daemon": "Dagster daemon",
     "dagster_webserver": "Dagster webserver",
+    "celery": "run workers",
 }
 _ACTIVE_RUNS = (
     "{ runsOrError(filter: {statuses: [NOT_STARTED, QUEUED, STARTING, STARTED, CANCELING]})"
@@ -80,10 +81,12 @@ class RunningStack:
         """The processes of each program, with all that they have started."""
         top = psutil.Process(self.addresses.pid)
         found = {"askline up": [top]}
-        for child in top.children():
-            command = child.cmdline()
-            name = next((name for word, name in _PROGRAMS.items() if word in command), "other")
-            found.setdefault(name, []).extend(tree(child))
+        for nursery in top.children():
+            found["nursery"] = [nursery]
+            for program in nursery.children():
+                command = program.cmdline()
+                name = next((name for word, name in _PROGRAMS.items() if word in command), "other")
+                found.setdefault(name, []).extend(tree(program))
         server = postgres.running_pid(postgres_folder(self.settings))
         if server is not None:
             found["Postgres"] = tree(psutil.Process(server))

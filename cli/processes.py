@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
@@ -34,6 +35,17 @@ def free_port(host: str, wanted: int, taken: Sequence[int] = ()) -> int:
     raise OSError(f"no free port from {wanted} on {host}")
 
 
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int) -> None: ...
+    def kill(self) -> None: ...
+
+
 @dataclass
 class Child:
     """One program: its command, its log, and the process that runs it now."""
@@ -43,22 +55,25 @@ class Child:
     env: Mapping[str, str]
     log: Path
     cwd: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     started: list[float] = field(default_factory=list)
 
     def start(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.process = self._launch()
+        self.started = [*self.started[-9:], time.monotonic()]
+
+    def _launch(self) -> Process:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 self.command,
                 env=dict(self.env),
                 cwd=self.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
-        self.started = [*self.started[-9:], time.monotonic()]
 
     @property
     def alive(self) -> bool:
@@ -87,8 +102,9 @@ class Child:
         return self.log.read_text(errors="replace")[-characters:]
 
 
-def _die_with_parent() -> None:
-    # In the child, between fork and exec: its own session's Ctrl-C stays with the parent, which stops all in order.
+def die_with_parent() -> None:
+    """In the child, right after the fork."""
+    # Its own session's Ctrl-C stays with the parent, which stops all in order.
     os.setpgid(0, 0)
     # If the parent is killed nobody is left to ask twice, and Dagster's code server does not heed SIGTERM at once.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

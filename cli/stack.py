@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,11 +19,11 @@ import psutil
 import yaml
 from filelock import FileLock, Timeout
 
+from cli.nursery import Nursery, Program
 from cli.processes import Child, free_port, stop_all
 from foundation.adapters.embedded import postgres
 from foundation.errors import ConfigurationError, Unavailable
 from foundation.registry.address import postgres_folder, registry_url
-from foundation.registry.database import create_registry_engine, migrate
 from foundation.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,6 +75,7 @@ class Stack:
         self._ports: dict[str, tuple[str, int]] = {}
         # Held while the stack lives. The kernel frees it with the process, whatever ended that.
         self._lock = FileLock(self.folder / "up.lock", thread_local=False)
+        self._nursery = Nursery(self._environment(), self.folder / "logs" / "nursery.log", ROOT)
 
     def start(self) -> Addresses:
         """All programs up and answering.
@@ -86,6 +89,7 @@ class Stack:
                 fix=f"Use it, or stop process {other.pid} first.",
             )
         self._take_folder()
+        self._nursery.start()
         self._start_postgres()
         lost: list[int] = []
         while True:
@@ -129,6 +133,7 @@ class Stack:
         if not self._lock.is_locked:
             return
         stop_all(self.children)
+        self._nursery.close()
         if self.settings.database.url is None:
             postgres.stop(postgres_folder(self.settings))
         with suppress(FileNotFoundError):
@@ -172,9 +177,20 @@ class Stack:
 
     def _start_postgres(self) -> None:
         url = registry_url(self.settings, start=True)
-        engine = create_registry_engine(url)
-        migrate(engine)
-        engine.dispose()
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as apart:
+            apart.submit(_migrate, url).result()
+
+    def _environment(self) -> dict[str, str]:
+        """Of all programs."""
+        env = {
+            **os.environ,
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+            "DO_NOT_TRACK": "1",
+            "MALLOC_ARENA_MAX": "2",  # glibc's default of 8 a core keeps freed memory in every thread's arena
+        }
+        # Where it is set, our own modules would be compiled anew in every spawned run.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        return env
 
     def _prepare_dagster(self) -> None:
         """DAGSTER_HOME in the data folder: this repository's dagster.yaml with warm run workers, and a code server a
@@ -201,19 +217,14 @@ class Stack:
         assert self.addresses is not None
         service_port, dagster_port = self._ports[_SERVICE][1], self._ports[_WEBSERVER][1]
         env = {
-            **os.environ,
+            **self._environment(),
             "ASKLINE_DATA_DIR": str(self.folder),
             "ASKLINE_LANDING_DIR": str(self.settings.landing_folder),
             "ASKLINE_SERVICE__PORT": str(service_port),
             "ASKLINE_SERVICE__PUBLIC_URL": self.settings.service.public_url or self.addresses.service_url,
             "ASKLINE_DAGSTER__URL": self.addresses.dagster_url,
             "DAGSTER_HOME": str(self.folder / "dagster"),
-            "DAGSTER_DISABLE_TELEMETRY": "1",
-            "DO_NOT_TRACK": "1",
-            "MALLOC_ARENA_MAX": "2",  # glibc's default of 8 a core keeps freed memory in every thread's arena
         }
-        # Where it is set, our own modules would be compiled anew in every spawned run.
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
         workspace = str(self.folder / "dagster" / "workspace.yaml")
         python = sys.executable
         commands = {
@@ -234,7 +245,7 @@ class Stack:
             ]
         logs = self.folder / "logs"
         self.children = [
-            Child(name, command, env, logs / f"{name.replace(' ', '-').lower()}.log", ROOT)
+            Program(name, command, env, logs / f"{name.replace(' ', '-').lower()}.log", ROOT, nursery=self._nursery)
             for name, command in commands.items()
         ]
 
@@ -261,6 +272,15 @@ class Stack:
             if time.monotonic() > deadline:
                 raise Unavailable(f"{', '.join(probes)} did not answer within {_START_TIMEOUT_S} s.")
             time.sleep(0.2)
+
+
+def _migrate(url: str) -> None:
+    """In a process of its own: SQLAlchemy and Alembic would stay in ours, which waits for days."""
+    from foundation.registry.database import create_registry_engine, migrate
+
+    engine = create_registry_engine(url)
+    migrate(engine)
+    engine.dispose()
 
 
 def _answers(url: str) -> bool:
