@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
+from typing import Any
 
 from celery.concurrency import prefork
 from celery.concurrency.prefork import BlockingPool
+
+from foundation.freed_memory import settle
 
 
 class KernelLock:
@@ -38,6 +41,10 @@ class _Pool(BlockingPool):
         super()._setup_queues()
         self._inqueue._rlock = KernelLock()
         self._outqueue._wlock = KernelLock()
+
+    def _create_worker_process(self, i: int) -> Any:
+        settle()  # a child shares the pages of what its parent has loaded until one of them writes there
+        return super()._create_worker_process(i)
 
 
 def use_kernel_locks() -> None:

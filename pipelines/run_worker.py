@@ -74,12 +74,6 @@ def _load_ahead(**_: Any) -> None:
     settle()
 
 
-@signals.worker_before_create_process.connect
-def _settle_before_fork(**_: Any) -> None:
-    """In the parent: a child shares the pages of what both have loaded as long as neither writes to them."""
-    settle()
-
-
 @signals.task_postrun.connect
 def _give_back(**_: Any) -> None:
     """A run may have held a large file's worth of memory."""
