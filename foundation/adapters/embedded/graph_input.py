@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -99,14 +100,19 @@ _COLUMNS = {
 
 
 def insert_rows(connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
-    """One statement with an array a column: a fifth of the time that a parameter a cell takes."""
+    """One statement with a JSON array a column: a parameter a cell takes ten times as long, and arrays of Postgres, which
+    psycopg writes in Python, take three times as long."""
     columns = [column.split() for column in _COLUMNS[table]]
-    arrays = list(zip(*rows, strict=True))
-    if not arrays:
+    values = list(zip(*rows, strict=True))
+    if not values:
         return
     names = ", ".join(name for name, _ in columns)
-    values = ", ".join(f"cast(:{name} as {kind}[])" for name, kind in columns)
+    cast = ", ".join(f"cast({name} as {kind})" for name, kind in columns)
+    given = ", ".join(f"json_array_elements_text(cast(:{name} as json))" for name, _ in columns)
     connection.execute(
-        text(f"insert into {table.fullname} ({names}) select * from unnest({values}) on conflict do nothing"),
-        {name: list(array) for (name, _), array in zip(columns, arrays, strict=True)},
+        text(
+            f"insert into {table.fullname} ({names}) select {cast} from rows from ({given}) as given({names})"
+            " on conflict do nothing"
+        ),
+        {name: json.dumps(column) for (name, _), column in zip(columns, values, strict=True)},
     )
