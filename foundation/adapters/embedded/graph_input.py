@@ -100,8 +100,8 @@ _COLUMNS = {
 
 
 def insert_rows(connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
-    """One statement with a JSON array a column: a parameter a cell takes ten times as long, and arrays of Postgres, which
-    psycopg writes in Python, take three times as long."""
+    """One statement with a JSON array a column: a parameter a cell takes ten times as long, and arrays of Postgres,
+    which psycopg writes in Python, three times."""
     columns = [column.split() for column in _COLUMNS[table]]
     values = list(zip(*rows, strict=True))
     if not values:
