@@ -273,7 +273,9 @@ def _words(text: str) -> list[str]:
 
 
 def _without_contraction(word: str) -> tuple[str, ...]:
-    return ("can", "not") if word == "can't" else (word[:-3], "not") if word.endswith("n't") else (word,)
+    if not word.endswith("n't"):
+        return (word,)
+    return ("can", "not") if word == "can't" else (word[:-3], "not") if len(word) > 3 else ("not",)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from functools import lru_cache
 
 CHUNKER = "sentences/1"
 """The rules of the chunker. Raise it when the same text is cut otherwise."""
@@ -31,6 +32,7 @@ def chunk_id(version_id: str, parser: str, chunker: str, ordinal: int) -> str:
     return derived_id("chk", version_id, parser, chunker, ordinal)
 
 
+@lru_cache(maxsize=8192)
 def node_id(node_type: str, canonical: str) -> str:
     return derived_id("nod", node_type, canonical)
 

@@ -130,6 +130,8 @@ class Lexicon:
     _abbreviations: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _longest: dict[str, int] = field(default_factory=dict)
     """By the first word and by the first two, how many words the longest key has."""
+    _ancestors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the terms that were asked for."""
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> Lexicon:
@@ -215,8 +217,15 @@ class Lexicon:
                     break
         return matches
 
-    def ancestors(self, term_id: str) -> Iterator[str]:
+    def ancestors(self, term_id: str) -> tuple[str, ...]:
         """Parents first, then theirs, each once."""
+        if term_id not in self.terms:
+            return ()
+        if term_id not in self._ancestors:
+            self._ancestors[term_id] = tuple(self._walk_up(term_id))
+        return self._ancestors[term_id]
+
+    def _walk_up(self, term_id: str) -> Iterator[str]:
         seen = {term_id}
         level: Sequence[str] = (term_id,)
         while level:

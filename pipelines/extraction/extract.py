@@ -35,6 +35,7 @@ Phrases = list[tuple[int, int]]
 _MAX_CONCEPT_WORDS = 4
 # Words, numbers and compounds; a compound alone (`right-side`) is a modifier that lost its noun.
 _CONCEPT = re.compile(r"(?![^\s-]+-[^\s-]+\Z)\w[\w '’/.\-]*")
+_WORD = re.compile(r"\w+")
 _MAX_CO_OCCURRING = 10
 _MAX_CO_OCCURRENCE = 400
 """Things and characters: what names more or runs longer is an enumeration, and ties none of its things to another."""
@@ -185,24 +186,24 @@ def _add_argument(argument: Argument, sentence: _Sentence, builder: GraphBuilder
 
 def _arguments(sentence: _Sentence, phrases: Sequence[tuple[int, int]], schema: GraphSchema) -> list[Argument]:
     """What can be an end of a relation: the terms, each with its modifiers, and noun phrases of their own."""
-    offset = sentence.unit.start
+    offset, text = sentence.unit.start, sentence.text
     known = [Argument(e.start - offset, e.end - offset, e.term) for e in sentence.entities]
     arguments = []
     covered = []
-    for start, end in (part for phrase in phrases for part in _without_verbs(sentence.text, *phrase, schema)):
-        start = _past_barriers(sentence.text, start, end, schema)
+    for start, end in (part for phrase in phrases for part in _without_verbs(text, *phrase, schema)):
+        start = _past_barriers(text, start, end, schema)
         inside = [a for a in known if a.start < end and start < a.end]
         if not inside:
-            term = _concept(sentence.text[start:end], schema)
+            term = _concept(text[start:end], schema)
             if term is not None:
                 arguments.append(Argument(start, end, term, free=True))
             continue
         last = inside[-1]
-        rest = sentence.text[last.end : end].split()
+        rest = text[last.end : end].split()
         if rest and normalise(rest[0]) not in _stop_keys(schema):
             # The term only modifies another noun (`asthma attack`): the phrase is meant, not the term.
             covered += inside
-            term = _concept(sentence.text[start:end], schema)
+            term = _concept(text[start:end], schema)
             if term is not None:
                 arguments.append(Argument(min(start, inside[0].start), end, term, free=True))
         else:
@@ -210,7 +211,7 @@ def _arguments(sentence: _Sentence, phrases: Sequence[tuple[int, int]], schema: 
             arguments.append(Argument(min(start, last.start), last.end, last.term))
     arguments += [a for a in known if a not in covered]
     arguments.sort(key=lambda a: (a.start, -a.end))
-    return _join_of(sentence.text, _apart(arguments), schema)
+    return _join_of(text, _apart(arguments), schema)
 
 
 def _join_of(text: str, arguments: Sequence[Argument], schema: GraphSchema) -> list[Argument]:
@@ -236,7 +237,7 @@ def _apart(arguments: Sequence[Argument]) -> list[Argument]:
 
 def _without_verbs(text: str, start: int, end: int, schema: GraphSchema) -> Iterator[tuple[int, int]]:
     """The parts of a phrase before and after verbs that the tagger took for nouns."""
-    for word in re.finditer(r"\w+", text[start:end]):
+    for word in _WORD.finditer(text[start:end]):
         if word.group().lower() in schema.never_nouns:
             if word.start():
                 yield start, start + len(text[start : start + word.start()].rstrip())

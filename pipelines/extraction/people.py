@@ -7,7 +7,8 @@ found here is certain enough to hang facts on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from foundation.graph_schema import GraphSchema
@@ -40,9 +41,11 @@ _PLACE = re.compile(
     rf"\b(?:(?i:{_REGION})|(?i:lives?|lived|living|resides?|residing|born) in|(?i:moved|travell?ed|relocated) to)"
     rf" (?P<name>{_WORD}(?: {_WORD}){{0,2}})"
 )
-# What every pattern needs one of, in lower case: looked for first, since most texts have none.
+# What every pattern needs one of, in lower case: looked for first, since most texts have none; the frequent ones first.
 _CUES = (
-    *("born", "birth", "dob", "d.o.b", "d. o. b", " b. ", "name", "patient", "resident", "client", "relocated to"),
+    *("name", "patient", "born", "birth"),
+    *(f"{title}{end}" for title in sorted(TITLES) for end in (" ", ".")),
+    *("dob", "d.o.b", "d. o. b", " b. ", "resident", "client", "relocated to"),
     *(
         "lives in",
         "live in",
@@ -55,7 +58,6 @@ _CUES = (
         "travelled to",
     ),
     *(f"{kind} of" for kind in "city town village county state province district region capital municipality".split()),
-    *(f"{title}{end}" for title in sorted(TITLES) for end in (" ", ".")),
 )
 
 
@@ -81,8 +83,12 @@ def find_people(
     cued = [n for n, text in enumerate(lower) if any(cue in text for cue in _CUES)]
     if schema.person_type is not None and cued:
         people = [person for n in cued for person in _people(n, chunks[n].text, entities[n])]
+        dates: dict[PersonName, set[str]] = defaultdict(set)
+        for person in people:
+            if person.born:
+                dates[person.name].add(person.born)
         for person in (*people, *_again(people, chunks)):
-            term = _term(person, people, chunks, schema.person_type)
+            term = _term(person, dates, chunks, schema.person_type)
             found[person.chunk].append(Entity(person.start, person.end, term, "person"))
     if schema.place_type is not None:
         for n in cued:
@@ -118,11 +124,12 @@ def _again(people: Sequence[_Person], chunks: Sequence[Chunk]) -> Iterator[_Pers
                 yield _Person(n, match.start(), match.end(), written[match.group()], None)
 
 
-def _term(person: _Person, people: Iterable[_Person], chunks: Sequence[Chunk], type_: str) -> Term:
+def _term(person: _Person, dates: Mapping[PersonName, set[str]], chunks: Sequence[Chunk], type_: str) -> Term:
+    """`dates`: of birth, that this version gives to each name."""
     born = person.born
     if born is None:
-        dates = {p.born for p in people if p.born and p.name == person.name}
-        born = next(iter(dates)) if len(dates) == 1 else None
+        known = dates.get(person.name, set())
+        born = next(iter(known)) if len(known) == 1 else None
     name = _shown(chunks[person.chunk].text[person.start : person.end])
     if born is not None:
         return Term(f"{BORN}{born}:{person.name.key}", type_, name)
