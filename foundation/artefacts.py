@@ -16,9 +16,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,12 @@ def _part(name: str) -> str:
     return name.replace("/", "-")
 
 
+def _by_name(pieces: Sequence[Element | FileWarning | PageOcr]) -> list[dict[str, Any]]:
+    """As asdict of each, without its deep copies."""
+    names = [field.name for field in fields(pieces[0])] if pieces else []
+    return [{name: getattr(piece, name) for name in names} for piece in pieces]
+
+
 class Artefacts:
     """Reads and writes the artefacts above. NotFound for what has not been derived."""
 
@@ -84,9 +90,9 @@ class Artefacts:
             "title": parsed.title,
             "page_count": parsed.page_count,
             "page_sizes": parsed.page_sizes,
-            "elements": [asdict(e) for e in parsed.elements],
-            "warnings": [asdict(w) for w in parsed.warnings],
-            "ocr": [asdict(page) for page in parsed.ocr],
+            "elements": _by_name(parsed.elements),
+            "warnings": _by_name(parsed.warnings),
+            "ocr": _by_name(parsed.ocr),
         }
         self.store.put(f"{base}/elements.json", json.dumps(about, ensure_ascii=False).encode())
 
@@ -134,7 +140,7 @@ class Artefacts:
         self._put_table(self._chunks(version_id, chunker), pa.table(columns))
 
     def load_chunks(self, version_id: str, chunker: str) -> list[Chunk]:
-        table = pq.read_table(io.BytesIO(self.store.read(self._chunks(version_id, chunker))))
+        table = self._table(self._chunks(version_id, chunker))
         return [Chunk(**row) for row in table.to_pylist()]
 
     def save_embeddings(
@@ -154,7 +160,7 @@ class Artefacts:
         self._put_table(self._embeddings(version_id, name), pa.table(columns))
 
     def load_embeddings(self, version_id: str, name: str) -> tuple[list[str], Vector]:
-        table = pq.read_table(io.BytesIO(self.store.read(self._embeddings(version_id, name))))
+        table = self._table(self._embeddings(version_id, name))
         ids = table.column("chunk_id").to_pylist()
         values = table.column("vector").combine_chunks()
         flat = np.asarray(values.flatten(), dtype=np.float32)
@@ -235,6 +241,12 @@ class Artefacts:
         return f"{prefix(version_id)}embeddings/{_part(name)}.parquet"
 
     def _put_table(self, key: str, table: pa.Table) -> None:
+        # Most tables have a few rows, and no two vectors or offsets are the same: dictionaries and statistics cost half
+        # of the time of writing and make the files larger.
         sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd")
+        pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
         self.store.put(key, sink.getvalue())
+
+    def _table(self, key: str) -> pa.Table:
+        """read_table would make a data set of the one small file, at more than twice the cost."""
+        return pq.ParquetFile(pa.BufferReader(self.store.read(key))).read(use_threads=False)
