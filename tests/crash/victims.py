@@ -58,7 +58,7 @@ _Find = Callable[[House, _Family], list[psutil.Process]]
 
 
 def _program(*words: str) -> _Find:
-    """With these words in its command, started by `askline up`, or by that one's own process which forks programs."""
+    """With these words in its command, started by `askline up` or by its nursery."""
 
     def find(house: House, family: _Family) -> list[psutil.Process]:
         first = family.of([house.up])
@@ -109,5 +109,6 @@ _KINDS: dict[str, _Find] = {
     "Postgres": _postmaster,
     "Postgres backend": _backends,
     "query service": _program("query_service.app"),
+    "nursery": _program("cli.nursery"),  # with it end all programs that it has forked
 }
 KINDS = sorted(_KINDS)
