@@ -29,10 +29,12 @@ from foundation.errors import Unavailable
 from foundation.freed_memory import settle
 
 _SHARED = (
-    *("dagster._daemon.cli", "dagster_postgres", "dagster_shared.serdes", "alembic.command", "sqlalchemy.ext.asyncio"),
-    *("psycopg", "pydantic_settings", "sqlglot.optimizer", "networkx"),
+    *("dagster._daemon.cli", "dagster_postgres", "foundation.stores", "networkx", "pyarrow.compute", "requests"),
+    *("sqlglot.optimizer", "starlette.applications"),
 )
 """What more than one program imports, and what starts no thread when it is imported: a thread is not forked."""
+_NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""NumPy's and Arrow's own would start at import; of NumPy's nothing here is large enough to gain by them."""
 
 _ROOM = 1000
 """Bytes in its command line for those of the programs."""
@@ -52,7 +54,7 @@ class Nursery:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "cli.nursery", " " * _ROOM],
-                env=dict(self._env),
+                env={**self._env, **_NO_THREADS},
                 cwd=self._cwd,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

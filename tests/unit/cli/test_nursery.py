@@ -65,6 +65,16 @@ def test_a_program_has_its_own_arguments_environment_log_and_command_and_what_th
     assert not made.alive
 
 
+def test_nothing_that_the_nursery_imports_has_started_a_thread_which_a_fork_would_lack(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    made = program(nursery, tmp_path, "a")
+    assert made.process is not None
+    parent = psutil.Process(made.process.pid).parent()
+    assert parent is not None
+    assert parent.num_threads() == 1
+
+
 def test_a_program_that_ends_is_seen_to_and_can_be_started_again(nursery: Nursery, tmp_path: Path) -> None:
     made = program(nursery, tmp_path, "end")
     assert made.process is not None
