@@ -261,13 +261,14 @@ def _place(file: Path, target: Path) -> None:
     """Rename into a folder that a purge of its last file may remove at the same moment."""
     while True:
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             file.replace(target)
         except FileNotFoundError:
             if not file.exists():
                 raise
         else:
             return
+        with contextlib.suppress(FileNotFoundError):
+            target.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _remove(path: Path) -> int:
