@@ -37,9 +37,15 @@ _NEXT_FIELD = re.compile(rf"[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?\b{_BIRTH}
 _TITLED = re.compile(rf"\b(?P<name>{_TITLE} {_WORD}{_MIDDLE} {_WORD})")
 _PATIENT = re.compile(rf"\b(?i:patient|resident|client) (?P<name>{_FULL})")
 _REGION = r"(?:city|town|village|county|state|province|district|region|capital|municipality) of"
-_PLACE = re.compile(
-    rf"\b(?:(?i:{_REGION})|(?i:lives?|lived|living|resides?|residing|born) in|(?i:moved|travell?ed|relocated) to)"
-    rf" (?P<name>{_WORD}(?: {_WORD}){{0,2}})"
+_LIVING, _MOVED = r"lives?|lived|living|resides?|residing|born", r"moved|travell?ed|relocated"
+_PLACE = re.compile(rf"\b(?:(?i:{_REGION})|(?i:{_LIVING}) in|(?i:{_MOVED}) to) (?P<name>{_WORD}(?: {_WORD}){{0,2}})")
+# What a slow pattern cannot do without, in lower case: the pattern tries every capital, this only a few letters.
+_PLACE_NEEDS = re.compile(rf"(?:{_REGION}|(?:{_LIVING}) in|(?:{_MOVED}) to) ")
+_MARKS = (
+    (_WITH_DATE, re.compile(r"born|birth|b\.|d\.?\s?o\.?\s?b")),
+    (_LABELLED, re.compile(r"(?:name|patient|client|resident)\s*[:|]")),
+    (_TITLED, None),
+    (_PATIENT, None),
 )
 # What every pattern needs one of, in lower case: looked for first, since most texts have none; the frequent ones first.
 _CUES = (
@@ -79,10 +85,10 @@ def find_people(
     resolution decide whom else it is.
     """
     found: list[list[Entity]] = [[] for _ in chunks]
-    lower = (chunk.text.lower() for chunk in chunks)
+    lower = [chunk.text.lower() for chunk in chunks]
     cued = [n for n, text in enumerate(lower) if any(cue in text for cue in _CUES)]
     if schema.person_type is not None and cued:
-        people = [person for n in cued for person in _people(n, chunks[n].text, entities[n])]
+        people = [person for n in cued for person in _people(n, chunks[n].text, lower[n], entities[n])]
         dates: dict[PersonName, set[str]] = defaultdict(set)
         for person in people:
             if person.born:
@@ -91,14 +97,16 @@ def find_people(
             term = _term(person, dates, chunks, schema.person_type)
             found[person.chunk].append(Entity(person.start, person.end, term, "person"))
     if schema.place_type is not None:
-        for n in cued:
+        for n in (n for n in cued if _PLACE_NEEDS.search(lower[n])):
             found[n] += _places(chunks[n].text, [*entities[n], *found[n]], lexicon, schema.place_type)
     return [_apart(row) for row in found]
 
 
-def _people(number: int, text: str, known: Sequence[Entity]) -> Iterator[_Person]:
+def _people(number: int, text: str, lower: str, known: Sequence[Entity]) -> Iterator[_Person]:
     taken: list[tuple[int, int]] = []
-    for pattern in (_WITH_DATE, _LABELLED, _TITLED, _PATIENT):
+    for pattern, needed in _MARKS:
+        if needed and not needed.search(lower):
+            continue
         for match in pattern.finditer(text):
             start, end = match.span("name")
             name = parse_name(match["name"])
