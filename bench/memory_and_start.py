@@ -5,9 +5,10 @@ python -m bench.memory_and_start
 Bars: idle memory ≤ 1.5 GB (10⁹ bytes), warm start ≤ 30 s. A start is timed from the command `askline up` until the
 query service is ready and Dagster has loaded the code location, the command's own interpreter included; the cold one
 makes the database first. Memory is the sum of the proportional set sizes (PSS) of every process: the command, the
-nursery, the code servers, Dagster's daemon and webserver, the run workers, the query service, Postgres. It is taken after a PDF, a DOCX and a TXT
-were ingested and a question was answered, so that models are loaded, once Dagster has been idle for 20 s; and beside
-it right after the cold start. Pages that another stack on the machine shares count less: take it with none running.
+nursery, the code servers, Dagster's daemon and webserver, the run workers, the query service, Postgres. It is taken
+after a PDF, a DOCX and a TXT were ingested and a question was answered, so that models are loaded, once Dagster has
+been idle for 20 s; and beside it right after the cold start. Pages that another stack on the machine shares count
+less: take it with none running.
 
 `bare` are processes that only import what the four programs import of others (Dagster, its webserver, FastAPI,
 LangGraph, ONNX Runtime, DuckDB …), all started at once, and our Postgres: their time until the last has imported, and
