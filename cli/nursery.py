@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -36,6 +37,7 @@ _SHARED = (
 _NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """NumPy's and Arrow's own would start at import; of NumPy's nothing here is large enough to gain by them."""
 
+_TRIES = 5
 _ROOM = 1000
 """Bytes in its command line for those of the programs."""
 
@@ -60,23 +62,32 @@ class Nursery:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                preexec_fn=die_with_parent,
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
 
     def fork(self, arguments: Sequence[str], env: Mapping[str, str], log: Path) -> int:
         """The process of `python -m arguments`. Unavailable, with its log, when the nursery cannot start."""
-        if self._process is None or self._process.poll() is not None:
-            self.start()
+        request = json.dumps({"arguments": [*arguments], "env": {**env}, "log": str(log)})
+        for _ in range(_TRIES):  # what kills it may come while it imports or forks
+            if self._process is None or self._process.poll() is not None:
+                self.start()
+            if pid := self._ask(request):
+                return pid
+        tail = self._log.read_text(errors="replace")[-2000:]
+        raise Unavailable(f"No program can be started.\n{tail}", fix=f"Read {self._log}.")
+
+    def _ask(self, request: str) -> int | None:
+        """None when the nursery died over it; what it may have forked dies with it."""
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
         answer = ""
         with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps({"arguments": [*arguments], "env": {**env}, "log": str(log)}) + "\n")
+            self._process.stdin.write(f"{request}\n")
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
-        if not answer:
-            tail = self._log.read_text(errors="replace")[-2000:]
-            raise Unavailable(f"No program can be started.\n{tail}", fix=f"Read {self._log}.")
-        return int(answer)
+        if answer.endswith("\n"):
+            return int(answer)
+        self._process.wait()
+        return None
 
     def close(self) -> None:
         """The programs that still run are killed."""
@@ -105,9 +116,11 @@ class Forked:
 
     def poll(self) -> int | None:
         with suppress(psutil.NoSuchProcess):
-            # Whoever inherits the programs of a dead nursery may leave them zombies.
+            # Whoever inherits the programs of a dead nursery may leave them zombies. One with more threads is not dead:
+            # its ports are held until the last of them has ended.
             if self._process is not None and self._process.is_running():
-                return None if self._process.status() != psutil.STATUS_ZOMBIE else 0
+                dead = self._process.status() == psutil.STATUS_ZOMBIE and self._process.num_threads() <= 1
+                return 0 if dead else None
         return 0
 
     def wait(self, timeout: float | None = None) -> int:
@@ -135,20 +148,21 @@ def _serve() -> list[str]:
         importlib.import_module(module)
     settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    nursery = os.getpid()
     while line := sys.stdin.readline():
         request = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _become(**request)
+            _become(nursery, **request)
             return list(request["arguments"])
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
     sys.exit()
 
 
-def _become(arguments: list[str], env: dict[str, str], log: str) -> None:
+def _become(nursery: int, arguments: list[str], env: dict[str, str], log: str) -> None:
     """What `subprocess` would give a new process: a group, an environment, standard files."""
-    die_with_parent()
+    die_with_parent(nursery)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(env)

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -72,7 +73,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=die_with_parent,
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
 
     @property
@@ -102,12 +103,14 @@ class Child:
         return self.log.read_text(errors="replace")[-characters:]
 
 
-def die_with_parent() -> None:
+def die_with_parent(parent: int) -> None:
     """In the child, right after the fork."""
     # Its own session's Ctrl-C stays with the parent, which stops all in order.
     os.setpgid(0, 0)
     # If the parent is killed nobody is left to ask twice, and Dagster's code server does not heed SIGTERM at once.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was killed before this one could ask
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def stop_all(children: Sequence[Child], grace_s: float = 5) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,12 @@ print("dagster" in sys.modules, __name__, repr(sys.stdin.read()), file=sys.stder
 if sys.argv[1] == "end":
     sys.exit(3)
 time.sleep(60)
+"""
+HEADLESS = """
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("listening", flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)  # exit, of this thread alone
 """
 
 
@@ -99,6 +107,40 @@ def test_programs_end_with_the_nursery_and_a_new_one_is_had(nursery: Nursery, tm
     nursery.close()
     made.process.wait(5)
     assert not made.alive
+
+
+def test_a_program_whose_first_thread_has_ended_lives_until_the_last_one_has(nursery: Nursery, tmp_path: Path) -> None:
+    (tmp_path / "headless.py").write_text(HEADLESS)
+    made = Program("x", [sys.executable, "-m", "headless"], {}, tmp_path / "log", ROOT, nursery=nursery)
+    made.start()
+    assert made.process is not None
+    until_it_says(made, "listening")
+    while psutil.Process(made.process.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert made.alive  # it has its port still: who starts it again now finds that taken
+    made.process.kill()
+    made.process.wait(5)
+    assert not made.alive
+
+
+def test_a_nursery_that_is_killed_while_a_program_is_asked_of_it_is_had_anew(nursery: Nursery, tmp_path: Path) -> None:
+    nursery.start()
+    (first,) = (p for p in psutil.Process().children() if "cli.nursery" in p.cmdline())
+    threading.Timer(0.2, first.kill).start()  # it imports for longer
+    made = program(nursery, tmp_path, "a")
+    assert made.alive
+    assert made.process is not None
+    assert psutil.Process(made.process.pid).ppid() != first.pid
+
+
+def test_a_child_whose_parent_has_died_before_it_could_ask_to_die_with_it_ends_at_once() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "from cli.processes import die_with_parent; die_with_parent(2**22); print('lives')"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert (said.stdout, said.returncode) == ("", -signal.SIGKILL)
 
 
 def test_a_slow_program_is_waited_for_no_longer_than_allowed(nursery: Nursery, tmp_path: Path) -> None:
