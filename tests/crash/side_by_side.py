@@ -12,6 +12,7 @@ from typing import Any
 from rounds import Round, rounds
 
 _LOOK_S = 5.0
+_STOP_S = 60.0
 
 
 def disturbed(seed: int, numbers: Sequence[int], jobs: int, keep: Path | None = None) -> Iterator[Round]:
@@ -36,12 +37,12 @@ def disturbed(seed: int, numbers: Sequence[int], jobs: int, keep: Path | None = 
             else:
                 left -= 1
     finally:
-        started = [worker for worker in workers if worker.pid is not None]
-        if left:
-            for worker in started:
-                worker.terminate()
-        for worker in started:
-            worker.join()
+        running = [worker for worker in workers if worker.pid is not None]
+        while running:
+            for worker in running if left else ():
+                worker.terminate()  # again and again: one that stops a stack at this moment does not listen
+            running[0].join(_STOP_S)
+            running = [worker for worker in running if worker.is_alive()]
 
 
 def _work(seed: int, todo: Any, done: Any, keep: Path | None) -> None:
