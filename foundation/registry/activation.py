@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Text, func, insert, select, update
 from foundation.registry.cards import take_cards
 from foundation.registry.stages import complete_among
 from foundation.registry.tables import active_intervals, document_versions, documents
-from foundation.registry.version_keys import Key, arrays, key_of, keys_of, same_version
+from foundation.registry.version_keys import Key, given, key_of, keys_of, same_version
 from foundation.types import ClaimedVersion, Stage, Status
 
 
@@ -22,10 +22,10 @@ def activate_complete(
     overtaken by a later version, or whose document was deleted. The documents' rows are locked in one order, so an
     activation and a deletion follow each other.
     """
-    given = keys_of(versions)
+    keys = keys_of(versions)
     locked = connection.execute(
         select(documents.c.document_id, documents.c.active_version)
-        .where(documents.c.document_id == given.c.document_id, documents.c.deleted_at.is_(None))
+        .where(documents.c.document_id == keys.c.document_id, documents.c.deleted_at.is_(None))
         .order_by(documents.c.document_id)
         .with_for_update(of=documents)
     )
@@ -55,11 +55,11 @@ def set_active(connection: Connection, versions: Mapping[str, str | None]) -> No
     ]
     if begun:
         connection.execute(insert(active_intervals), begun)
-    given = arrays(document_id=(list(versions), Text()), version_id=(list(versions.values()), Text()))
+    new = given(document_id=(list(versions), Text()), version_id=(list(versions.values()), Text()))
     connection.execute(
         update(documents)
-        .where(documents.c.document_id == given.c.document_id)
-        .values(active_version=given.c.version_id, updated_at=func.clock_timestamp())
+        .where(documents.c.document_id == new.c.document_id)
+        .values(active_version=new.c.version_id, updated_at=func.clock_timestamp())
     )
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, Text, and_, delete, func, insert,
 from foundation.access import may_see
 from foundation.card import FIELDS, IGNORED, KEPT_FIELDS, RELATIONS, Card
 from foundation.registry.tables import document_versions, documents, version_relations
-from foundation.registry.version_keys import Key, arrays, same_version
+from foundation.registry.version_keys import Key, given, same_version
 from foundation.types import Principal
 
 _ON_DOCUMENT = (*KEPT_FIELDS, "effective_date")
@@ -36,14 +36,12 @@ def take_cards(connection: Connection, versions: Sequence[Key]) -> None:
     is silent."""
     if not versions:
         return
-    given = arrays(
-        document_id=([key[0] for key in versions], Text()), version_id=([key[1] for key in versions], Text())
-    )
+    new = given(document_id=([key[0] for key in versions], Text()), version_id=([key[1] for key in versions], Text()))
     card = document_versions.c.card
     kept = {name: func.coalesce(card[name].astext, documents.c[name]) for name in KEPT_FIELDS}
     connection.execute(
         update(documents)
-        .where(documents.c.document_id == given.c.document_id, same_version(document_versions, given))
+        .where(documents.c.document_id == new.c.document_id, same_version(document_versions, new))
         .values(**kept, effective_date=card["effective_date"].astext, updated_at=func.clock_timestamp())
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from sqlalchemy import (
     TableValuedAlias,
     Text,
     and_,
-    cast,
     delete,
     exists,
     func,
@@ -21,11 +19,12 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.registry.claims import claimed_version
 from foundation.registry.tables import document_versions, documents, stages
-from foundation.registry.version_keys import Key, arrays, keys_of, same_version
+from foundation.registry.version_keys import Key, given, keys_of, same_version
 from foundation.types import ClaimedVersion, Stage, Status
 
 
@@ -72,17 +71,16 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
         [one.version for one in finished],
         code_version=([one.code_version for one in finished], Text()),
         seconds=([one.seconds for one in finished], Float()),
-        counts=([json.dumps(one.counts) for one in finished], Text()),
+        counts=([one.counts for one in finished], JSONB()),
     )
     _lock(connection, keys)
     now = func.clock_timestamp()
-    counts = cast(keys.c.counts, document_versions.c.counts.type)
     values = {
         "run_id": literal(run_id),
         "code_version": keys.c.code_version,
         "started_at": now - func.make_interval(0, 0, 0, 0, 0, 0, keys.c.seconds),
         "finished_at": now,
-        "counts": counts,
+        "counts": keys.c.counts,
     }
     record = upsert(stages).from_select(
         ["document_id", "version_id", "stage", *values],
@@ -98,14 +96,14 @@ def finish_stage(connection: Connection, run_id: str, stage: Stage, finished: Se
     connection.execute(
         update(document_versions)
         .where(same_version(document_versions, keys))
-        .values(counts=document_versions.c.counts.op("||")(counts))
+        .values(counts=document_versions.c.counts.op("||")(keys.c.counts))
     )
 
 
 def stages_done(connection: Connection, stage: Stage, code_versions: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Of the contents (version id → code version) the counts of those that have this stage with that code already,
     for whichever document."""
-    wanted = arrays(version_id=(list(code_versions), Text()), code_version=(list(code_versions.values()), Text()))
+    wanted = given(version_id=(list(code_versions), Text()), code_version=(list(code_versions.values()), Text()))
     rows = connection.execute(
         select(stages.c.version_id, stages.c.counts)
         .join(documents, documents.c.document_id == stages.c.document_id)
@@ -182,15 +180,13 @@ def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
 
 
 def save_warnings(connection: Connection, warnings: Mapping[Key, list[dict[str, Any]]]) -> None:
-    given = arrays(
+    new = given(
         document_id=([document_id for document_id, _ in warnings], Text()),
         version_id=([version_id for _, version_id in warnings], Text()),
-        warnings=([json.dumps(of_version) for of_version in warnings.values()], Text()),
+        warnings=(list(warnings.values()), JSONB()),
     )
     connection.execute(
-        update(document_versions)
-        .where(same_version(document_versions, given))
-        .values(warnings=cast(given.c.warnings, document_versions.c.warnings.type))
+        update(document_versions).where(same_version(document_versions, new)).values(warnings=new.c.warnings)
     )
 
 
