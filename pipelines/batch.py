@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, TypeVar
@@ -42,6 +43,7 @@ COMPLETE = tuple(Stage)
 
 _TOGETHER = 200
 _AT_LATEST_S = 1.0
+_WRITERS = 4
 LAST = (Stage.SEARCH_INDEX, Stage.TABLE_LINKS, Stage.GRAPH_EDGES)
 """The stages behind which no other comes: one of them is a version's last."""
 
@@ -120,6 +122,13 @@ def in_groups(
         yield from together_or_alone(group, work)
 
     return run
+
+
+def side_by_side(function: Callable[..., object], calls: Iterable[tuple[Any, ...]]) -> None:
+    """Make these calls in several threads: what writes a file mostly waits for the disk."""
+    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="write") as pool:
+        for written in [pool.submit(function, *arguments) for arguments in calls]:
+            written.result()
 
 
 def versions_of_run(stores: Stores, run_id: str, day: date) -> list[ClaimedVersion]:

@@ -10,6 +10,7 @@ from typing import Any
 from foundation.artefacts import prefix
 from foundation.stores import Stores
 from foundation.types import Chunk, Edge, Mention, Node, VersionGraph
+from pipelines.batch import side_by_side
 from pipelines.extraction.extract import draft_version, extract_table, finish, tag
 from pipelines.extraction.noun_phrases import load_tagger
 
@@ -21,11 +22,8 @@ def extract_versions(stores: Stores, versions: Sequence[Sequence[Chunk]]) -> lis
     """Extract from the chunks of each version, tagged together, and keep each result for the edges' asset."""
     lexicon, schema = stores.lexicon, stores.graph_schema
     drafts = [draft_version(chunks, lexicon, schema) for chunks in versions]
-    found = []
-    for draft, phrases in zip(drafts, tag(drafts), strict=True):
-        graph = finish(draft, phrases, lexicon, schema)
-        stores.derived.put(_key(graph.version_id), _written(graph))
-        found.append(graph)
+    found = [finish(draft, phrases, lexicon, schema) for draft, phrases in zip(drafts, tag(drafts), strict=True)]
+    side_by_side(stores.derived.put, ((_key(graph.version_id), _written(graph)) for graph in found))
     return found
 
 

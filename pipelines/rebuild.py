@@ -25,7 +25,8 @@ from foundation.registry.search_indexes import PhysicalIndex
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, Vector
 from pipelines.chunking import chunk_document, embedding_text
-from pipelines.code_versions import code_version, embedding_name, embeddings_of, parser
+from pipelines.code_versions import code_version, embeddings_of, parser
+from pipelines.vectors import save_vectors
 
 _TOGETHER = 100
 _IDLE_S = 600
@@ -84,14 +85,7 @@ def _groups(versions: Sequence[ClaimedVersion]) -> Iterator[Sequence[ClaimedVers
 def _embedded(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[tuple[Chunk, Vector]]:
     chunks = _chunks(stores, rebuild, version)
     vectors = rebuild.embedder.embed_passages([embedding_text(chunk) for chunk in chunks])
-    stores.artefacts.save_embeddings(
-        version.version_id,
-        embedding_name(rebuild.embedder),
-        [chunk.chunk_id for chunk in chunks],
-        vectors,
-        model=rebuild.embedder.model,
-        revision=rebuild.embedder.revision,
-    )
+    save_vectors(stores.artefacts, rebuild.embedder, version.version_id, chunks, vectors)
     return list(zip(chunks, vectors, strict=True))
 
 

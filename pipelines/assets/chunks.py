@@ -14,11 +14,12 @@ from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
-from pipelines.batch import Outcome, in_groups, run_stage, versions_of_run
+from pipelines.batch import Outcome, in_groups, run_stage, side_by_side, versions_of_run
 from pipelines.chunking import chunk_document, embedding_text
-from pipelines.code_versions import embedding_name, parser
+from pipelines.code_versions import parser
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
+from pipelines.vectors import save_vectors
 
 _TOGETHER = 256
 """Chunks of several small files are written, and embedded, in one go."""
@@ -59,11 +60,12 @@ def _cut(stores: Stores, version: ClaimedVersion) -> _Cut:
     found = chunk_document(parsed, version_id=version.version_id, embedder=stores.embedder)
     if not found:
         raise NoContent(f"{version.file_name}: its text gave no chunk to index.")
-    stores.artefacts.save_chunks(version.version_id, stores.chunker, found)
     return found, time.monotonic() - started
 
 
 def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]]) -> list[Outcome]:
+    save = stores.artefacts.save_chunks
+    side_by_side(save, ((version.version_id, stores.chunker, chunks) for version, (chunks, _) in group))
     with transaction(stores.engine) as connection:
         found = {version.version_id: (parser(version), chunks) for version, (chunks, _) in group}
         replace_chunks(connection, found, chunker=stores.chunker)
@@ -112,7 +114,7 @@ def _embed(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) 
     texts = [embedding_text(chunk) for _, found in group for chunk in found]
     vectors = embedder.embed_passages(texts)
     share = (time.monotonic() - started) / len(texts)
-    place, outcomes = 0, []
+    place, outcomes, sound = 0, [], []
     for version, found in group:
         own = vectors[place : place + len(found)]
         place += len(found)
@@ -120,13 +122,7 @@ def _embed(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) 
             error = StageFailed(f"{version.file_name}: the model gave vectors that are not finite or not of its size.")
             outcomes.append(Outcome(version, share * len(found), error))
             continue
-        stores.artefacts.save_embeddings(
-            version.version_id,
-            embedding_name(embedder),
-            [chunk.chunk_id for chunk in found],
-            own,
-            model=embedder.model,
-            revision=embedder.revision,
-        )
+        sound.append((stores.artefacts, embedder, version.version_id, found, own))
         outcomes.append(Outcome(version, share * len(found), {"vectors": len(found)}))
+    side_by_side(save_vectors, sound)
     return outcomes
