@@ -198,6 +198,7 @@ class Stack:
         home = self.folder / "dagster"
         home.mkdir(exist_ok=True)
         instance = yaml.safe_load((ROOT / "dagster.yaml").read_text())
+        instance["run_monitoring"]["start_timeout_seconds"] = self.settings.dagster.start_timeout_s
         if self.settings.dagster.run_workers:
             instance["run_launcher"] = {"module": "pipelines.run_launcher", "class": "WarmRunLauncher", "config": {}}
         (home / "dagster.yaml").write_text(yaml.safe_dump(instance))

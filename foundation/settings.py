@@ -70,6 +70,12 @@ class DagsterSettings(_Group):
         description="Runs that `askline up` executes at once in warm workers; one waits ready, the others start when"
         " needed. 0: a new process for each run, which starts 2 s later.",
     )
+    start_timeout_s: int = Field(
+        60,
+        ge=5,
+        description="A run that no worker has begun after so long counts as failed, and another takes what it held, in"
+        " seconds. Longer where runs wait for a busy worker.",
+    )
     event_retention_days: int = Field(30, ge=1, description="Dagster's events of older runs are deleted nightly.")
 
 

@@ -35,7 +35,7 @@ _SETTINGS = {
     "ASKLINE_INGESTION__LEASE_S": "6",
     "ASKLINE_INGESTION__MAX_ATTEMPTS": "12",  # a version that is hit by every kill of its round must still end well
     "ASKLINE_DAGSTER__SENSOR_GRACE_S": "1",
-    "ASKLINE_DAGSTER__RUN_WORKERS": "2",
+    "ASKLINE_DAGSTER__START_TIMEOUT_S": "15",
     # more than half of a round's work was the larger model's
     "ASKLINE_EMBEDDINGS__MODEL": "all-MiniLM-L6-v2",
     "ASKLINE_EMBEDDINGS__THREADS": "1",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from cli import stack as module
 from cli.processes import Child
@@ -45,9 +46,6 @@ class SmallStack(Stack):
         self.before_start = before_start
 
     def _start_postgres(self) -> None:
-        return
-
-    def _prepare_dagster(self) -> None:
         return
 
     def _make_children(self) -> None:
@@ -115,6 +113,17 @@ def test_a_second_stack_is_refused_and_its_stop_leaves_the_first_alone(settings:
         assert all(child.alive for child in first.children)
     finally:
         first.stop()
+
+
+def test_dagster_gives_up_a_run_that_no_worker_begins_when_the_settings_say_so(settings: Settings) -> None:
+    impatient = settings.dagster.model_copy(update={"start_timeout_s": 15})
+    stack = SmallStack(settings.model_copy(update={"dagster": impatient}), lambda stack: None)
+    try:
+        stack.start()
+        made = yaml.safe_load((settings.folder / "dagster" / "dagster.yaml").read_text())
+        assert made["run_monitoring"]["start_timeout_seconds"] == 15
+    finally:
+        stack.stop()
 
 
 def test_a_process_that_got_the_number_of_a_dead_stack_is_not_it(settings: Settings) -> None:
