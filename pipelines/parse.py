@@ -24,7 +24,9 @@ def parse_files(
     save: Callable[[ClaimedVersion, Any], Counts],
     more: Callable[[ClaimedVersion], tuple[Any, ...]] = lambda version: (),
 ) -> Iterator[Outcome]:
-    """function(path, file name, kind, *more(version)) in a worker, then save(version, result) here, in order.
+    """function(path, file name, kind, *more(version)) in a worker, then save(version, result) here, as they end.
+
+    The largest begin first: the others fill up the time that they take.
 
     The file name is a stand-in (foundation.names): what is parsed belongs to the bytes, whoever else holds them.
     """
@@ -43,13 +45,13 @@ def parse_files(
                 temporary=stack.enter_context(scratch_folder()),
             )
         )
-        items = []
-        for version in versions:
+        items = {}
+        for version in sorted(versions, key=lambda version: -version.size_bytes):
             path = stack.enter_context(stores.landing.local_path(version.landing_key, version.object_version))
-            items.append((path, without_name(version.file_name), kind_of(version.media_type), *more(version)))
+            items[path, without_name(version.file_name), kind_of(version.media_type), *more(version)] = version
         started = time.monotonic()
-        for version, (_, parsed) in zip(versions, pool.map_files(function, items), strict=True):
-            result = parsed
+        for item, parsed in pool.map_files(function, items):
+            version, result = items[item], parsed
             if isinstance(parsed, AsklineError):
                 parsed.message = with_name(parsed.message, version.file_name)
                 parsed.args = (parsed.message,)

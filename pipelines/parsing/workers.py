@@ -19,9 +19,8 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields
 from multiprocessing import forkserver
@@ -45,6 +44,7 @@ _PRELOAD = [
 _TASKS_PER_WORKER = 500
 """A worker is replaced after that many files, so that what a C library leaks stays bounded."""
 _OPEN_FILES = 256
+_LOOK_S = 0.5
 _MB = 1 << 20
 _LOG = logging.getLogger(__name__)
 
@@ -117,17 +117,17 @@ class ParserPool:
         return self._finish(function, args, self._submit(function, args))
 
     def map_files(self, function: Callable[..., Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
-        """(item, result or ProcessingFailed or other AsklineError) of function(*item) for each item, in their order.
+        """(item, result or ProcessingFailed or other AsklineError) of function(*item) for each item, as they end.
 
         At most twice as many items as workers are under way, so a long batch never piles up results.
         """
-        under_way: deque[tuple[Item, ProcessFuture[bytes]]] = deque()
+        under_way: dict[ProcessFuture[bytes], Item] = {}
         for item in items:
-            if len(under_way) >= 2 * self._workers:
-                yield self._outcome(function, *under_way.popleft())
-            under_way.append((item, self._submit(function, item)))
+            while len(under_way) >= 2 * self._workers:
+                yield from self._ended(function, under_way)
+            under_way[self._submit(function, item)] = item
         while under_way:
-            yield self._outcome(function, *under_way.popleft())
+            yield from self._ended(function, under_way)
 
     def close(self) -> None:
         """Stop the workers, busy ones too, and wait until they are gone."""
@@ -136,11 +136,17 @@ class ParserPool:
         if pool is not None:
             _stop(pool)
 
-    def _outcome(self, function: Callable[..., Any], item: Item, future: ProcessFuture[bytes]) -> tuple[Item, Any]:
-        try:
-            return item, self._finish(function, item, future)
-        except AsklineError as error:
-            return item, error
+    def _ended(
+        self, function: Callable[..., Any], under_way: dict[ProcessFuture[bytes], Item]
+    ) -> Iterator[tuple[Item, Any]]:
+        """The items that are no longer under way."""
+        wait(under_way, _LOOK_S, FIRST_COMPLETED)  # nobody is told of what a broken pool drops
+        for future in [future for future in under_way if future.done()]:
+            item = under_way.pop(future)
+            try:
+                yield item, self._finish(function, item, future)
+            except AsklineError as error:
+                yield item, error
 
     def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ProcessFuture[bytes]:
         task = (function, args, self._limits)
