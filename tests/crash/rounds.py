@@ -40,8 +40,9 @@ _SETTINGS = {
     "ASKLINE_EMBEDDINGS__MODEL": "all-MiniLM-L6-v2",
     "ASKLINE_EMBEDDINGS__THREADS": "1",
 }
-_NO_PROGRESS_S = 240.0
-"""Nothing has changed for so long: something is stuck, however loaded the machine is."""
+_NO_PROGRESS_LOOKS = 700
+"""Nothing has changed in so many looks, some four minutes: something is stuck, however loaded the machine is. Looks and
+not seconds, since whoever needs the machine may pause all processes of the rounds."""
 _QUIET_LOOKS = 4
 _LOOK_S = 0.25
 _CLIENTS = 3
@@ -50,7 +51,7 @@ _ERASING_S = 3.0
 
 
 class Stuck(Exception):
-    """No progress for _NO_PROGRESS_S, or `askline up` has ended; says what was seen last."""
+    """No progress in _NO_PROGRESS_LOOKS, or `askline up` has ended; says what was seen last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +228,14 @@ class Rounds:
             raise Stuck(f"`askline up` has ended.\n{(self._house.settings.folder / 'up.log').read_text()[-2000:]}")
 
     def _wait_until_quiet(self, prefix: str) -> None:
-        quiet, seen, since = 0, None, time.monotonic()
+        quiet, seen, same = 0, None, 0
         while quiet < _QUIET_LOOKS:
             open_ = self._open()
             quiet = 0 if open_ else quiet + 1
             now = (open_, self._progress(prefix), self._asked("select count(*) from askline.erasures"))
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > _NO_PROGRESS_S and quiet < _QUIET_LOOKS:
+            same = same + 1 if now == seen else 0
+            seen = now
+            if same > _NO_PROGRESS_LOOKS and quiet < _QUIET_LOOKS:
                 raise Stuck("; ".join(open_))
             time.sleep(_LOOK_S)
 
