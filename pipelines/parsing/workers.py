@@ -29,7 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from pebble import ProcessExpired, ProcessFuture, ProcessPool
+from pebble import CONSTS, ProcessExpired, ProcessFuture, ProcessPool
 
 from foundation.errors import AsklineError, DamagedFile, ProcessingFailed, ResourceLimit, Unavailable
 from foundation.types import Element, ParsedDocument, WordBox
@@ -45,6 +45,7 @@ _TASKS_PER_WORKER = 500
 """A worker is replaced after that many files, so that what a C library leaks stays bounded."""
 _OPEN_FILES = 256
 _LOOK_S = 0.5
+CONSTS.sleep_unit = 0.01  # seconds between two looks at a pool; with pebble's 0.1 closing one takes as long
 _MB = 1 << 20
 _LOG = logging.getLogger(__name__)
 
