@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Select, String, bindparam, exists, func, select, true, union
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy import JSON, Connection, Integer, Select, bindparam, exists, func, select, true, union
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from foundation.access import visible_version
 from foundation.adapters.embedded.graph_sql import among, clusters_of, listed, visible_node
@@ -147,7 +147,8 @@ def all_edges(
 
 @lru_cache(maxsize=256)
 def _best_edges(principal: Principal, *, typed: bool) -> Select[Any]:
-    start = func.unnest(bindparam("ids", type_=ARRAY(String))).table_valued("node_id", name="start").render_derived()
+    given = func.json_array_elements_text(bindparam("ids", type_=JSON))
+    start = given.table_valued("node_id", name="start").render_derived()
     # `offset` holds the planner to the index, edge by edge, where it would read every mention there is.
     held = (
         select(mentions.c.mention_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, String, any_, bindparam, exists, literal, or_, select
+from sqlalchemy import JSON, ColumnElement, Connection, String, any_, bindparam, exists, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from foundation.access import visible_version
@@ -13,14 +13,19 @@ from foundation.registry.tables import edges, mentions, node_clusters, nodes
 from foundation.types import Principal
 
 
+def texts(given: ColumnElement[Any]) -> ColumnElement[Any]:
+    """An array of a JSON parameter: one parameter, however many values, so the plan stays the same and no limit of
+    parameters is met. psycopg writes arrays of Postgres in Python, at ten times the cost."""
+    return func.array(select(func.json_array_elements_text(given)).scalar_subquery(), type_=ARRAY(String))
+
+
 def among(column: ColumnElement[Any], values: Iterable[str]) -> ColumnElement[bool]:
-    """One array parameter, however many values: the plan stays the same and no parameter limit is met."""
-    return column == any_(literal(list(values), ARRAY(String)))
+    return column == any_(texts(literal(list(values), JSON)))
 
 
 def listed(column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
     """The same with a named parameter, for statements that are made once and run often."""
-    return column == any_(bindparam(name, type_=ARRAY(String)))
+    return column == any_(texts(bindparam(name, type_=JSON)))
 
 
 _MINE = select(node_clusters.c.cluster_id).where(listed(node_clusters.c.node_id))
