@@ -88,7 +88,7 @@ def _text(number: int) -> bytes:
 def _ended(stack: RunningStack, files: int) -> bool:
     status = document_versions.c.status
     with stack.engine.connect() as connection:
-        counted = dict(connection.execute(select(status, func.count()).group_by(status)).tuples().all())
+        counted = {row[0]: row[1] for row in connection.execute(select(status, func.count()).group_by(status))}
     if counted.get("failed"):
         raise RuntimeError(f"{counted['failed']} of {files} files failed")
     return counted.get("indexed", 0) == files
