@@ -20,7 +20,10 @@ def write_versions(
     versions: Mapping[str, Sequence[tuple[Chunk, Vector]]],
     read: Read = access_of,
 ) -> set[str]:
-    """Write these versions whole, with what filters see of them; what no document has any more is left out."""
+    """Write these versions whole, with what filters see of them.
+
+    Returns those that were written: what no document has any more is left out.
+    """
     access = {version_id: now for version_id, now in _read(engine, read, versions).items() if now.document_ids}
     search.write_versions(
         {

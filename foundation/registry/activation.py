@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Text, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from foundation.registry.cards import take_cards
 from foundation.registry.stages import complete_among
 from foundation.registry.tables import active_intervals, document_versions, documents
-from foundation.registry.version_keys import Key, given, key_of, keys_of, same_version
+from foundation.registry.version_keys import Key, key_of, keys_of, same_version, table_of
 from foundation.types import ClaimedVersion, Stage, Status
 
 
@@ -55,7 +55,7 @@ def set_active(connection: Connection, versions: Mapping[str, str | None]) -> No
     ]
     if begun:
         connection.execute(insert(active_intervals), begun)
-    new = given(document_id=(list(versions), Text()), version_id=(list(versions.values()), Text()))
+    new = table_of(versions.items())
     connection.execute(
         update(documents)
         .where(documents.c.document_id == new.c.document_id)

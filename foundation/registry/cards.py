@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Text, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
 
 from foundation.access import may_see
 from foundation.card import FIELDS, IGNORED, KEPT_FIELDS, RELATIONS, Card
 from foundation.registry.tables import document_versions, documents, version_relations
-from foundation.registry.version_keys import Key, given, same_version
+from foundation.registry.version_keys import Key, same_version, table_of
 from foundation.types import Principal
 
 _ON_DOCUMENT = (*KEPT_FIELDS, "effective_date")
@@ -36,7 +36,7 @@ def take_cards(connection: Connection, versions: Sequence[Key]) -> None:
     is silent."""
     if not versions:
         return
-    new = given(document_id=([key[0] for key in versions], Text()), version_id=([key[1] for key in versions], Text()))
+    new = table_of(versions)
     card = document_versions.c.card
     kept = {name: func.coalesce(card[name].astext, documents.c[name]) for name in KEPT_FIELDS}
     connection.execute(

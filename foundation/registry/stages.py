@@ -24,7 +24,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from foundation.registry.claims import claimed_version
 from foundation.registry.tables import document_versions, documents, stages
-from foundation.registry.version_keys import Key, given, keys_of, same_version
+from foundation.registry.version_keys import Key, given, keys_of, same_version, table_of
 from foundation.types import ClaimedVersion, Stage, Status
 
 
@@ -180,11 +180,7 @@ def forget_stage(connection: Connection, version_id: str, stage: Stage) -> None:
 
 
 def save_warnings(connection: Connection, warnings: Mapping[Key, list[dict[str, Any]]]) -> None:
-    new = given(
-        document_id=([document_id for document_id, _ in warnings], Text()),
-        version_id=([version_id for _, version_id in warnings], Text()),
-        warnings=(list(warnings.values()), JSONB()),
-    )
+    new = table_of(warnings, warnings=(list(warnings.values()), JSONB()))
     connection.execute(
         update(document_versions).where(same_version(document_versions, new)).values(warnings=new.c.warnings)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, TableValuedAlias, Text, and_, column, func, literal
@@ -22,9 +22,14 @@ def key_of(version: ClaimedVersion) -> Key:
 
 def keys_of(versions: Sequence[ClaimedVersion], **more: Column) -> TableValuedAlias:
     """The versions as a table; the statement is the same however many there are."""
+    return table_of([key_of(version) for version in versions], **more)
+
+
+def table_of(keys: Collection[tuple[str, str | None]], **more: Column) -> TableValuedAlias:
+    """The same of (document, version) pairs."""
     return given(
-        document_id=([version.document_id for version in versions], Text()),
-        version_id=([version.version_id for version in versions], Text()),
+        document_id=([document_id for document_id, _ in keys], Text()),
+        version_id=([version_id for _, version_id in keys], Text()),
         **more,
     )
 
