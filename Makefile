@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo smoke test test-all crash check format bench lock clean install models
+.PHONY: demo smoke test test-all crash check format bench lock clean install install-aws models
 
 demo: $(VENV)/.run models
 	$(BIN)/askline demo
@@ -39,6 +39,9 @@ bench: $(VENV)/.dev models
 
 install: $(VENV)/.dev models
 
+# The packages of profile=aws, beside those of the embedded one.
+install-aws: $(VENV)/.aws models
+
 models: $(VENV)/.run
 	@$(BIN)/python -m foundation.adapters.embedded.model_files
 
@@ -53,13 +56,18 @@ $(VENV)/.run: requirements/run.lock pyproject.toml $(VENV)/bin/uv
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/.aws: requirements/aws.lock $(VENV)/.run
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/aws.lock
+	@touch $@
+
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.lock
 	@touch $@
 
 lock: $(VENV)/bin/uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 pyproject.toml -o requirements/run.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra dev --extra aws pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra aws pyproject.toml -o requirements/aws.lock
 
 clean:
 	rm -rf $(VENV) .askline build *.egg-info
