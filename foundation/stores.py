@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from foundation import aws_stores
 from foundation.adapters.embedded.cache import InProcessCache
 from foundation.adapters.embedded.catalog import RegistryCatalog
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
@@ -62,12 +63,14 @@ class Stores:
 
     @cached_property
     def landing(self) -> ObjectStore:
-        self._embedded("objects")
+        if self._on_aws("objects"):
+            return aws_stores.landing(self.settings)
         return LocalObjects(self.settings.landing_folder, versioned=True)
 
     @cached_property
     def derived(self) -> ObjectStore:
-        self._embedded("objects")
+        if self._on_aws("objects"):
+            return aws_stores.derived(self.settings)
         return LocalObjects(self.settings.folder / "derived", versioned=False)
 
     @cached_property
@@ -109,21 +112,26 @@ class Stores:
 
     def embedder_of(self, model: str) -> Embedder:
         if model not in self._embedders:
-            self._embedded("embeddings")
             chosen = self.settings.embeddings
             folder = chosen.model_dir if model == chosen.model else None
-            self._embedders[model] = OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+            self._embedders[model] = (
+                aws_stores.embedder(self.settings, model)
+                if self._on_aws("embeddings")
+                else OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+            )
         return self._embedders[model]
 
     @cached_property
     def search(self) -> AliasedSearch:
-        self._embedded("search")
         return AliasedSearch(self.index_of(self.serving), self._beside)
 
     def index_of(self, index: PhysicalIndex) -> SearchIndex:
         if index not in self._indexes:
-            self._embedded("search")
-            self._indexes[index] = EmbeddedSearchIndex(self.settings.folder / "search", index.name, index.dimension)
+            self._indexes[index] = (
+                aws_stores.search_index(self.settings, index.name, index.dimension)
+                if self._on_aws("search")
+                else EmbeddedSearchIndex(self.settings.folder / "search", index.name, index.dimension)
+            )
         return self._indexes[index]
 
     def drop_index(self, index: PhysicalIndex) -> None:
@@ -137,24 +145,24 @@ class Stores:
 
     @cached_property
     def relational(self) -> Relational:
-        self._embedded("relational")
         relational = PostgresRelational(self.database_url, timeout_seconds=self.settings.query.statement_timeout_s)
         relational.prepare()
         return relational
 
     @cached_property
     def warehouse(self) -> Warehouse:
-        self._embedded("warehouse")
+        if self._on_aws("warehouse"):
+            return aws_stores.warehouse(self.settings)
         return DuckDbWarehouse(locate=self.derived.local_path, timeout_seconds=self.settings.query.statement_timeout_s)
 
     @cached_property
     def catalog(self) -> Catalog:
-        self._embedded("catalog")
+        if self._on_aws("catalog"):
+            return aws_stores.catalog(self.settings)
         return RegistryCatalog(self.engine)
 
     @cached_property
     def graph(self) -> GraphStore:
-        self._embedded("graph")
         return PostgresGraph(self.engine, self.resolver)
 
     @cached_property
@@ -171,7 +179,8 @@ class Stores:
 
     @cached_property
     def cache(self) -> Cache:
-        self._embedded("cache")
+        if self._on_aws("cache"):
+            return aws_stores.cache(self.settings)
         return InProcessCache()
 
     @cached_property
@@ -194,9 +203,5 @@ class Stores:
         if "engine" in made:
             self.engine.dispose()
 
-    def _embedded(self, port: str) -> None:
-        if self.settings.adapter(port) != "embedded":
-            raise ConfigurationError(
-                f"ASKLINE_ADAPTERS__{port.upper()}: this version has the embedded adapter only.",
-                fix="Leave it and ASKLINE_PROFILE at `embedded`.",
-            )
+    def _on_aws(self, port: str) -> bool:
+        return self.settings.adapter(port) == "aws"
