@@ -168,6 +168,65 @@ class QuerySettings(_Group):
     deadline_s: float = Field(20, gt=0, description="An answer uses what is ready by then, in seconds.")
 
 
+class AwsSettings(_Group):
+    region: str | None = Field(
+        None, description="AWS region of every service, such as `eu-central-1`; empty: that of the AWS environment."
+    )
+    endpoint_url: str | None = Field(
+        None, description="One address of all AWS services instead of Amazon's, for an emulator; empty: Amazon's."
+    )
+    kms_key_id: str | None = Field(
+        None, description="KMS key (id, ARN or alias) that encrypts stored objects; empty: the bucket's own encryption."
+    )
+    max_attempts: int = Field(6, ge=1, description="Tries of one AWS call, with growing random pauses between them.")
+    connect_timeout_s: float = Field(5, gt=0, description="Seconds to wait for a connection to an AWS service.")
+    read_timeout_s: float = Field(60, gt=0, description="Seconds to wait for an AWS service to go on answering.")
+
+
+class S3Settings(_Group):
+    bucket: str | None = Field(None, description="S3 bucket of all objects; it must have versioning.")
+    landing_prefix: str = Field("landing/", description="Where the landing objects lie in it; ends with `/`.")
+    derived_prefix: str = Field("derived/", description="Where the derived artefacts lie in it; ends with `/`.")
+    multipart_mb: int = Field(
+        64, ge=5, le=5000, description="An object above this size is uploaded in parts of a quarter of it, at least 5."
+    )
+
+    @field_validator("landing_prefix", "derived_prefix")
+    @classmethod
+    def _ends(cls, value: str) -> str:
+        if value.startswith("/") or (value and not value.endswith("/")):
+            raise ValueError("a prefix ends with / and does not begin with one")
+        return value
+
+
+class SqsSettings(_Group):
+    uploads_queue_url: str | None = Field(
+        None, description="SQS queue that tells of new landing objects (S3 notifications or EventBridge); empty: none."
+    )
+    wait_s: int = Field(5, ge=0, le=20, description="Longest wait of one look at the queue for a message, in seconds.")
+    visibility_s: int = Field(
+        120, ge=10, description="A message that was read and not finished comes again after so long, in seconds."
+    )
+
+
+class RedisSettings(_Group):
+    url: SecretStr | None = Field(
+        None, description="Redis of the cache: `rediss://user:password@host:6379/0` (TLS) or `redis://…`."
+    )
+    ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that sign the Redis server's; empty: the system's."
+    )
+    timeout_s: float = Field(0.5, gt=0, description="Seconds to wait for Redis before the cache counts as empty.")
+
+
+class BedrockSettings(_Group):
+    dimension: Literal[256, 512, 1024] = Field(1024, description="Length of Titan Text v2's vectors.")
+    concurrency: int = Field(16, ge=1, description="Most embedding calls at once; fewer while Bedrock throttles.")
+    max_attempts: int = Field(
+        8, ge=1, description="Tries of one embedding call while Bedrock throttles or does not answer in time."
+    )
+
+
 class Settings(BaseSettings):
     """All settings. Read it through `get_settings()`."""
 
@@ -192,6 +251,11 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     query: QuerySettings = QuerySettings()
+    aws: AwsSettings = AwsSettings()
+    s3: S3Settings = S3Settings()
+    sqs: SqsSettings = SqsSettings()
+    redis: RedisSettings = RedisSettings()
+    bedrock: BedrockSettings = BedrockSettings()
 
     @property
     def folder(self) -> Path:
