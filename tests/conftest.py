@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 
 from foundation.adapters.embedded import postgres
 from foundation.registry.database import create_registry_engine, migrate
+from tests.engines.moto import KEYS, Moto, moto
 
 SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -63,3 +64,21 @@ def registry_engine(empty_database: str) -> Iterator[Engine]:
     migrate(engine)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def aws_keys() -> Iterator[None]:
+    """Keys in the environment that any double takes; a real AWS profile of this machine is out of reach."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        for name, value in {**KEYS, "AWS_EC2_METADATA_DISABLED": "true"}.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="session")
+def moto_server(tmp_path_factory: pytest.TempPathFactory, aws_keys: None) -> Iterator[Moto]:
+    """S3, SQS, Glue and STS for the session; a test takes a bucket or queue of its own, or calls `reset`."""
+    with moto(tmp_path_factory.mktemp("moto")) as server:
+        yield server

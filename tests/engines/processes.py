@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import platformdirs
 
@@ -91,7 +92,7 @@ class Engine:
     def stop(self) -> None:
         stop_all([self._child], grace_s=10)
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
