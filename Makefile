@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo smoke test test-all crash check format bench lock clean install install-aws models
+.PHONY: demo smoke test test-all test-engines engines crash check format bench lock clean install install-aws models
 
 demo: $(VENV)/.run models
 	$(BIN)/askline demo
@@ -14,10 +14,17 @@ smoke: $(VENV)/.run models
 	$(BIN)/askline demo --check
 
 test: $(VENV)/.dev models
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not engines"
 
-test-all: $(VENV)/.dev models
+test-all: $(VENV)/.dev models engines
 	$(BIN)/pytest
+
+# What stands for the services of AWS in tests; needs Maven and a Java 17.
+engines: $(VENV)/.dev
+	$(BIN)/python -m tests.engines fetch
+
+test-engines: $(VENV)/.dev models engines
+	$(BIN)/pytest -m engines
 
 # make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12. JOBS: stacks side by side, one a core if absent.
 crash: $(VENV)/.dev models
