@@ -138,7 +138,6 @@ def _finish(home: Path) -> None:
     (server / "lib").rename(home / "lib")
     shutil.rmtree(packed)
     (plugin,) = (home / "plugin").iterdir()
-    shutil.rmtree(plugin / "hdfs")  # Hadoop's file system, which fs.native-s3 replaces
     known = {path.name: path for path in (home / "lib").iterdir()}
     for jar in plugin.rglob("*.jar"):
         twin = known.get(jar.name)
