@@ -5,22 +5,45 @@ The registry, the Postgres copies and the graph have one adapter for both profil
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from foundation.errors import ConfigurationError
 from foundation.ports.cache import Cache
-from foundation.ports.catalog import Catalog
 from foundation.ports.embeddings import Embedder
 from foundation.ports.objects import ObjectStore
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
 from foundation.settings import Settings
 
+if TYPE_CHECKING:
+    from foundation.adapters.aws.catalog import GlueCatalog
+    from foundation.adapters.aws.warehouse_setup import AthenaPlace
+
 
 def landing(settings: Settings) -> ObjectStore:
-    raise _absent("objects")
+    return _objects(settings, settings.s3.landing_prefix, versioned=True)
 
 
 def derived(settings: Settings) -> ObjectStore:
-    raise _absent("objects")
+    return _objects(settings, settings.s3.derived_prefix, versioned=False)
+
+
+def _objects(settings: Settings, prefix: str, *, versioned: bool, bucket: str | None = None) -> ObjectStore:
+    from foundation.adapters.aws.clients import client
+    from foundation.adapters.aws.objects import S3Objects
+
+    return S3Objects(
+        client(settings, "s3"),
+        bucket or _bucket(settings),
+        prefix,
+        versioned=versioned,
+        kms_key_id=settings.aws.kms_key_id,
+        multipart_bytes=settings.s3.multipart_mb * 1_000_000,
+    )
+
+
+def _bucket(settings: Settings) -> str:
+    return required(settings.s3.bucket, "ASKLINE_S3__BUCKET", "the bucket of all objects")
 
 
 def embedder(settings: Settings, model: str) -> Embedder:
@@ -32,15 +55,65 @@ def search_index(settings: Settings, name: str, dimension: int) -> SearchIndex:
 
 
 def warehouse(settings: Settings) -> Warehouse:
-    raise _absent("warehouse")
+    from foundation.adapters.aws.warehouse import AthenaWarehouse
+
+    results = folder(settings, results_location(settings))
+    return AthenaWarehouse(
+        _athena(settings), purge=results.purge_prefix, timeout_seconds=settings.query.statement_timeout_s
+    )
 
 
-def catalog(settings: Settings) -> Catalog:
-    raise _absent("catalog")
+def catalog(settings: Settings) -> GlueCatalog:
+    from foundation.adapters.aws.catalog import GlueCatalog
+
+    return GlueCatalog(_athena(settings), lambda key: derived_location(settings, key.rpartition("/")[0]))
+
+
+def _athena(settings: Settings) -> AthenaPlace:
+    from foundation.adapters.aws.clients import client
+    from foundation.adapters.aws.warehouse_setup import AthenaPlace
+
+    chosen = settings.athena
+    return AthenaPlace(
+        client(settings, "athena"),
+        client(settings, "glue"),
+        chosen.database,
+        chosen.workgroup,
+        results_location(settings),
+        chosen.scan_limit_mb,
+    )
+
+
+def results_location(settings: Settings) -> str:
+    """s3:// folder of Athena's results."""
+    return settings.athena.output_location or f"s3://{_bucket(settings)}/athena/"
+
+
+def dbt_location(settings: Settings) -> str:
+    """s3:// folder in which dbt builds."""
+    return settings.athena.dbt_location or f"s3://{_bucket(settings)}/dbt/"
+
+
+def derived_location(settings: Settings, key: str) -> str:
+    """s3:// folder of these keys of the derived store."""
+    return f"s3://{_bucket(settings)}/{settings.s3.derived_prefix}{key}/"
+
+
+def folder(settings: Settings, location: str) -> ObjectStore:
+    """What lies in an s3:// folder."""
+    bucket, _, prefix = location.removeprefix("s3://").partition("/")
+    return _objects(settings, prefix, versioned=False, bucket=bucket)
 
 
 def cache(settings: Settings) -> Cache:
     raise _absent("cache")
+
+
+def required(value: str | None, name: str, meaning: str) -> str:
+    """ConfigurationError that names the setting when it is empty."""
+    if not value:
+        raise ConfigurationError(f"{name} is not set.", fix=f"Set it to {meaning}; docs/settings.md.")
+    return value
 
 
 def _absent(port: str) -> ConfigurationError:

@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -82,3 +83,21 @@ def moto_server(tmp_path_factory: pytest.TempPathFactory, aws_keys: None) -> Ite
     """S3, SQS, Glue and STS for the session; a test takes a bucket or queue of its own, or calls `reset`."""
     with moto(tmp_path_factory.mktemp("moto")) as server:
         yield server
+
+
+@pytest.fixture
+def aws(moto_server: Moto) -> str:
+    """URL of S3, SQS, Glue and STS."""
+    return moto_server.url
+
+
+@pytest.fixture
+def bucket(aws: str) -> str:
+    """A versioned bucket of this test's own."""
+    import boto3
+
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    s3: Any = boto3.client("s3", endpoint_url=aws)
+    s3.create_bucket(Bucket=name)
+    s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    return name

@@ -55,6 +55,7 @@ class ObjectsContract:
         store.put("b/1", b"three")
         assert {v.key for v in store.current()} == {"a/1", "b/1"}
         assert list(store.current("a/")) == [latest]
+        assert list(store.listing("a/")) == [("a/1", latest.version_id)]
 
     def test_purge_removes_every_version(self, store: ObjectStore) -> None:
         store.put("k", b"one")

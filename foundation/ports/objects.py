@@ -32,6 +32,9 @@ class ObjectStore(Protocol):
     def current(self, prefix: str = "") -> Iterator[ObjectVersion]:
         """The current version of each key. A file that someone copied into the folder counts from when it is whole."""
 
+    def listing(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """(key, version id) of each that `current` gives, for the many that need no second look."""
+
     def versions(self, key: str) -> list[ObjectVersion]:
         """Oldest first; empty for an unknown key."""
 

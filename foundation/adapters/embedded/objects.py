@@ -100,6 +100,9 @@ class LocalObjects:
                 if found is not None:
                     yield found
 
+    def listing(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+        return ((version.key, version.version_id) for version in self.current(prefix))
+
     def versions(self, key: str) -> list[ObjectVersion]:
         found = [self._meta_file(path) for path in self._version_folder(key).glob("*.json")]
         return sorted((v for v in found if v is not None), key=lambda v: (v.stored_at, v.version_id))
