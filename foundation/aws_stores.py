@@ -106,7 +106,11 @@ def folder(settings: Settings, location: str) -> ObjectStore:
 
 
 def cache(settings: Settings) -> Cache:
-    raise _absent("cache")
+    from foundation.adapters.aws.cache import RedisCache
+
+    redis, url = settings.redis, settings.redis.url
+    named = required(url.get_secret_value() if url else None, "ASKLINE_REDIS__URL", "the Redis of the cache")
+    return RedisCache(named, ca_file=redis.ca_file, timeout_s=redis.timeout_s)
 
 
 def required(value: str | None, name: str, meaning: str) -> str:

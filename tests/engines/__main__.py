@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.engines import athena, opensearch
+from tests.engines import athena, opensearch, redis
 from tests.engines.processes import EngineFailed, cache_folder
 
-FETCH: dict[str, Callable[[Path], Path]] = {"opensearch": opensearch.fetch, "trino": athena.fetch}
+FETCH: dict[str, Callable[[Path], Path]] = {"opensearch": opensearch.fetch, "trino": athena.fetch, "redis": redis.fetch}
 """By name: lays the engine below the cache folder if it is not there, and returns its home."""
 
 
