@@ -230,6 +230,59 @@ class BedrockSettings(_Group):
 class Settings(BaseSettings):
     """All settings. Read it through `get_settings()`."""
 
+class AthenaSettings(_Group):
+    database: str = Field(
+        "askline",
+        pattern=r"^[a-z][a-z0-9_]{0,200}$",
+        description="Glue database of the tables; those that dbt builds in begin with its name.",
+    )
+    workgroup: str = Field(
+        "askline",
+        description="Athena work group of every statement; it must not enforce a place of results of its own.",
+    )
+    output_location: str | None = Field(
+        None,
+        pattern=r"^s3://[^/]+/(.+/)?$",
+        description="Folder `s3://bucket/…/` of Athena's results, which go when they are read; empty: `athena/` in the"
+        " bucket of all objects.",
+    )
+    dbt_location: str | None = Field(
+        None,
+        pattern=r"^s3://[^/]+/(.+/)?$",
+        description="Folder `s3://bucket/…/` in which dbt builds; it is emptied after each build. Empty: `dbt/` in the"
+        " bucket of all objects.",
+    )
+    scan_limit_mb: int = Field(
+        10_000,
+        ge=10,
+        description="Most bytes that one statement may read, in MB of 1,000,000 bytes; the work group is made with it.",
+    )
+
+
+class OpenSearchSettings(_Group):
+    url: str | None = Field(None, description="Endpoint of the OpenSearch domain: `https://…` (TLS) or `http://…`.")
+    auth: Literal["none", "basic", "sigv4"] = Field(
+        "sigv4", description="How OpenSearch knows us: sigv4 signs with the AWS credentials; basic: user and password."
+    )
+    user: str | None = Field(None, description="User of basic authentication at OpenSearch.")
+    password: SecretStr | None = Field(None, description="Password of basic authentication at OpenSearch.")
+    service: Literal["es", "aoss"] = Field(
+        "es", description="The service that is signed for. aoss (Serverless) is refused: it cannot keep versions whole."
+    )
+    ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that sign OpenSearch's; empty: those of the package certifi."
+    )
+    engine: Literal["lucene", "faiss"] = Field(
+        "lucene", description="k-NN engine of a new index; faiss where there are many millions of chunks."
+    )
+    shards: int = Field(1, ge=1, description="Shards of a new index; about one for 30 GB.")
+    replicas: int = Field(1, ge=0, description="Copies of each shard of a new index; 0 on a single node.")
+    index_prefix: str = Field(
+        "askline-", pattern="^[a-z0-9][a-z0-9._-]*$", description="What the names of our indexes begin with."
+    )
+    timeout_s: float = Field(30, gt=0, description="Seconds to wait for one answer of OpenSearch.")
+
+
     model_config = SettingsConfigDict(
         env_prefix="ASKLINE_", env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True
     )
@@ -259,6 +312,8 @@ class Settings(BaseSettings):
 
     @property
     def folder(self) -> Path:
+    opensearch: OpenSearchSettings = OpenSearchSettings()
+    athena: AthenaSettings = AthenaSettings()
         return self.data_dir.expanduser().absolute()
 
     @property

@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 
 from foundation.adapters.embedded import postgres
 from foundation.registry.database import create_registry_engine, migrate
+from tests.engines.athena import Athena
 from tests.engines.moto import KEYS, Moto, moto
 
 SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -101,3 +102,10 @@ def bucket(aws: str) -> str:
     s3.create_bucket(Bucket=name)
     s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
     return name
+
+
+@pytest.fixture(scope="session")
+def athena_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Athena]:
+    """Athena on a real Trino with S3 and Glue of its own; a test takes a bucket and a Glue database of its own."""
+    with Athena(tmp_path_factory.mktemp("athena")) as running:
+        yield running

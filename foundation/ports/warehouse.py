@@ -13,4 +13,7 @@ class Warehouse(Protocol):
     """sqlglot's name of the dialect: duckdb, athena."""
 
     def query(self, sql: GuardedSql, tables: Sequence[TableInfo]) -> QueryResult:
-        """Run a guarded statement over exactly these tables. QueryTimedOut, QueryFailed, Unavailable."""
+        """Run a guarded statement over exactly these tables. QueryTimedOut, QueryFailed, Unavailable.
+
+        Time stamps come back to the millisecond at least.
+        """

@@ -16,11 +16,12 @@ from sqlglot import exp
 from foundation.errors import SqlRefused
 from foundation.sql_guard import text
 from foundation.sql_guard.functions import Dialect
+from foundation.sql_guard.literals import literal
 from foundation.sql_guard.names import Walk
 from foundation.sql_guard.nodes import ROOTS
 from foundation.types import GuardedSql
 
-__all__ = ["guard"]
+__all__ = ["guard", "literal", "placed"]
 
 
 def guard(
@@ -94,6 +95,23 @@ def _with_relations(tree: exp.Expr, dialect: Dialect, relations: Mapping[str, st
         if table.args.get("db") is not None and table.name in relations:
             table.this.set("this", relations[table.name])
     return text.render(tree, dialect)[0]
+
+
+def placed(sql: GuardedSql, places: Mapping[str, tuple[str, str]]) -> str:
+    """The text of a guarded statement over its tables where they are: name → (schema, table).
+
+    For an engine whose schemas and table names only its adapter knows.
+    """
+    tree, _ = text.read(sql.statement, sql.dialect)
+    tree = text.prepare(tree, sql.dialect)
+    for node in tree.find_all(exp.Anonymous):
+        text.call_name(node)
+    for table in tree.find_all(exp.Table):
+        if table.args.get("db") is not None:
+            schema, name = places[table.name]
+            table.set("db", exp.to_identifier(schema, quoted=True))
+            table.this.set("this", name)
+    return text.render(tree, sql.dialect)[0]
 
 
 _UNSTABLE = "The statement can be read in more than one way; write it more plainly."

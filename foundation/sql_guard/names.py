@@ -16,8 +16,9 @@ from foundation.sql_guard import nodes
 from foundation.sql_guard.functions import MAX_PADDING, PADDING, Dialect
 from foundation.sql_guard.text import CALL, call_name, refuse
 
-SCHEMA: dict[Dialect, str | None] = {"postgres": "data", "duckdb": "main", "athena": None}
-"""Tables are rendered in this schema, so that neither a CTE nor a search path can stand in for one."""
+SCHEMA: dict[Dialect, str] = {"postgres": "data", "duckdb": "main", "athena": "data"}
+"""Tables are rendered in this schema, so that neither a CTE nor a search path can stand in for one. Athena has none of
+this name: its adapter puts the Glue database there."""
 
 MAX_READS = 500
 MAX_EXPRESSION = 20_000
@@ -187,8 +188,7 @@ class Walk:
         self.used[real[0]] = None
         scope.reads += 1
         node.this.set("this", real[0])
-        if SCHEMA[self.dialect] is not None:
-            node.set("db", exp.to_identifier(SCHEMA[self.dialect], quoted=True))
+        node.set("db", exp.to_identifier(SCHEMA[self.dialect], quoted=True))
         if node.args.get("alias") is None:
             node.set("alias", exp.TableAlias(this=exp.to_identifier(real[0], quoted=True)))
         columns = [(column, 1) for column in real[1]]

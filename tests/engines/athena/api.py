@@ -44,7 +44,16 @@ def install(trino_url: str) -> None:
             raise InvalidRequest(execution.error.message)
         return json.dumps({"QueryExecutionId": execution.id})
 
+    moto_get_work_group = AthenaResponse.get_work_group
+
+    def get_work_group(self: Any) -> str:
+        if self._get_param("WorkGroup") not in self.athena_backend.work_groups:
+            raise InvalidRequest("WorkGroup is not found.")  # where moto answers with nothing
+        found: str = moto_get_work_group(self)
+        return found
+
     AthenaResponse.start_query_execution = start_query_execution
+    AthenaResponse.get_work_group = get_work_group
     for handler in (
         get_query_execution,
         batch_get_query_execution,
