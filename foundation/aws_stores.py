@@ -51,7 +51,10 @@ def embedder(settings: Settings, model: str) -> Embedder:
 
 
 def search_index(settings: Settings, name: str, dimension: int) -> SearchIndex:
-    raise _absent("search")
+    from foundation.adapters.aws.search import OpenSearchIndex
+    from foundation.adapters.aws.search_client import connect
+
+    return OpenSearchIndex(connect(settings), name, dimension, settings.opensearch)
 
 
 def warehouse(settings: Settings) -> Warehouse:

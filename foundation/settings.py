@@ -227,6 +227,30 @@ class BedrockSettings(_Group):
     )
 
 
+class OpenSearchSettings(_Group):
+    url: str | None = Field(None, description="Endpoint of the OpenSearch domain: `https://…` (TLS) or `http://…`.")
+    auth: Literal["none", "basic", "sigv4"] = Field(
+        "sigv4", description="How OpenSearch knows us: sigv4 signs with the AWS credentials; basic: user and password."
+    )
+    user: str | None = Field(None, description="User of basic authentication at OpenSearch.")
+    password: SecretStr | None = Field(None, description="Password of basic authentication at OpenSearch.")
+    service: Literal["es", "aoss"] = Field(
+        "es", description="The service that is signed for. aoss (Serverless) is refused: it cannot keep versions whole."
+    )
+    ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that sign OpenSearch's; empty: those of the package certifi."
+    )
+    engine: Literal["lucene", "faiss"] = Field(
+        "lucene", description="k-NN engine of a new index; faiss where there are many millions of chunks."
+    )
+    shards: int = Field(1, ge=1, description="Shards of a new index; about one for 30 GB.")
+    replicas: int = Field(1, ge=0, description="Copies of each shard of a new index; 0 on a single node.")
+    index_prefix: str = Field(
+        "askline-", pattern="^[a-z0-9][a-z0-9._-]*$", description="What the names of our indexes begin with."
+    )
+    timeout_s: float = Field(30, gt=0, description="Seconds to wait for one answer of OpenSearch.")
+
+
 class Settings(BaseSettings):
     """All settings. Read it through `get_settings()`."""
 
@@ -309,6 +333,7 @@ class OpenSearchSettings(_Group):
     sqs: SqsSettings = SqsSettings()
     redis: RedisSettings = RedisSettings()
     bedrock: BedrockSettings = BedrockSettings()
+    opensearch: OpenSearchSettings = OpenSearchSettings()
 
     @property
     def folder(self) -> Path:

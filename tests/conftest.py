@@ -18,6 +18,7 @@ from foundation.adapters.embedded import postgres
 from foundation.registry.database import create_registry_engine, migrate
 from tests.engines.athena import Athena
 from tests.engines.moto import KEYS, Moto, moto
+from tests.engines.opensearch import OpenSearch, opensearch
 
 SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -57,6 +58,13 @@ def empty_database(postgres_server: str) -> Iterator[str]:
     yield postgres_server.replace("/askline?", f"/{name}?")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"drop database if exists {name} with (force)")
+
+
+@pytest.fixture(scope="session")
+def opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearch]:
+    """A running OpenSearch for the session; a test takes an index name of its own."""
+    with opensearch(tmp_path_factory.mktemp("opensearch")) as server:
+        yield server
 
 
 @pytest.fixture
