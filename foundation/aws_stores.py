@@ -47,7 +47,18 @@ def _bucket(settings: Settings) -> str:
 
 
 def embedder(settings: Settings, model: str) -> Embedder:
-    raise _absent("embeddings")
+    from foundation.adapters.aws.clients import client
+    from foundation.adapters.aws.embeddings import MODELS, TitanEmbedder
+
+    if model not in MODELS:
+        raise ConfigurationError(f"{model} is no model of Bedrock's.", fix=f"There are {', '.join(MODELS)}.")
+    chosen = settings.bedrock
+    return TitanEmbedder(
+        client(settings, "bedrock-runtime", attempts=1, connections=chosen.concurrency),
+        model,
+        concurrency=chosen.concurrency,
+        max_attempts=chosen.max_attempts,
+    )
 
 
 def search_index(settings: Settings, name: str, dimension: int) -> SearchIndex:

@@ -220,39 +220,15 @@ class RedisSettings(_Group):
 
 
 class BedrockSettings(_Group):
-    dimension: Literal[256, 512, 1024] = Field(1024, description="Length of Titan Text v2's vectors.")
+    embedding_model: Literal["titan-embed-text-v2", "titan-embed-text-v2-512", "titan-embed-text-v2-256"] = Field(
+        "titan-embed-text-v2",
+        description="Embedding model of the AWS adapter: Titan Text v2 with vectors of length 1024, 512 or 256.",
+    )
     concurrency: int = Field(16, ge=1, description="Most embedding calls at once; fewer while Bedrock throttles.")
     max_attempts: int = Field(
         8, ge=1, description="Tries of one embedding call while Bedrock throttles or does not answer in time."
     )
 
-
-class OpenSearchSettings(_Group):
-    url: str | None = Field(None, description="Endpoint of the OpenSearch domain: `https://…` (TLS) or `http://…`.")
-    auth: Literal["none", "basic", "sigv4"] = Field(
-        "sigv4", description="How OpenSearch knows us: sigv4 signs with the AWS credentials; basic: user and password."
-    )
-    user: str | None = Field(None, description="User of basic authentication at OpenSearch.")
-    password: SecretStr | None = Field(None, description="Password of basic authentication at OpenSearch.")
-    service: Literal["es", "aoss"] = Field(
-        "es", description="The service that is signed for. aoss (Serverless) is refused: it cannot keep versions whole."
-    )
-    ca_file: Path | None = Field(
-        None, description="Certificates (PEM) that sign OpenSearch's; empty: those of the package certifi."
-    )
-    engine: Literal["lucene", "faiss"] = Field(
-        "lucene", description="k-NN engine of a new index; faiss where there are many millions of chunks."
-    )
-    shards: int = Field(1, ge=1, description="Shards of a new index; about one for 30 GB.")
-    replicas: int = Field(1, ge=0, description="Copies of each shard of a new index; 0 on a single node.")
-    index_prefix: str = Field(
-        "askline-", pattern="^[a-z0-9][a-z0-9._-]*$", description="What the names of our indexes begin with."
-    )
-    timeout_s: float = Field(30, gt=0, description="Seconds to wait for one answer of OpenSearch.")
-
-
-class Settings(BaseSettings):
-    """All settings. Read it through `get_settings()`."""
 
 class AthenaSettings(_Group):
     database: str = Field(
@@ -307,6 +283,9 @@ class OpenSearchSettings(_Group):
     timeout_s: float = Field(30, gt=0, description="Seconds to wait for one answer of OpenSearch.")
 
 
+class Settings(BaseSettings):
+    """All settings. Read it through `get_settings()`."""
+
     model_config = SettingsConfigDict(
         env_prefix="ASKLINE_", env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True
     )
@@ -334,16 +313,19 @@ class OpenSearchSettings(_Group):
     redis: RedisSettings = RedisSettings()
     bedrock: BedrockSettings = BedrockSettings()
     opensearch: OpenSearchSettings = OpenSearchSettings()
+    athena: AthenaSettings = AthenaSettings()
 
     @property
     def folder(self) -> Path:
-    opensearch: OpenSearchSettings = OpenSearchSettings()
-    athena: AthenaSettings = AthenaSettings()
         return self.data_dir.expanduser().absolute()
 
     @property
     def landing_folder(self) -> Path:
         return (self.landing_dir.expanduser().absolute()) if self.landing_dir else self.folder / "landing"
+
+    @property
+    def embedding_model(self) -> str:
+        return self.bedrock.embedding_model if self.adapter("embeddings") == "aws" else self.embeddings.model
 
     def adapter(self, port: str) -> AdapterName:
         chosen: AdapterName | None = getattr(self.adapters, port)

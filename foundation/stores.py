@@ -12,6 +12,7 @@ from foundation.adapters.embedded.cache import InProcessCache
 from foundation.adapters.embedded.catalog import RegistryCatalog
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.adapters.embedded.graph import PostgresGraph
+from foundation.adapters.embedded.model_files import SOURCES
 from foundation.adapters.embedded.objects import LocalObjects
 from foundation.adapters.embedded.relational import PostgresRelational
 from foundation.adapters.embedded.search import EmbeddedSearchIndex
@@ -86,7 +87,7 @@ class Stores:
     @cached_property
     def wanted(self) -> PhysicalIndex:
         """The index that the settings and this code would build."""
-        model = self.embedder_of(self.settings.embeddings.model)
+        model = self.embedder_of(self.settings.embedding_model)
         return PhysicalIndex(model.model, model.revision, model.dimension, chunker(model.max_tokens))
 
     def outdated(self) -> bool:
@@ -111,13 +112,14 @@ class Stores:
         return chunker(self.embedder.max_tokens)
 
     def embedder_of(self, model: str) -> Embedder:
+        """By its name alone: the index that answers may have been built by the other adapter's model."""
         if model not in self._embedders:
             chosen = self.settings.embeddings
             folder = chosen.model_dir if model == chosen.model else None
             self._embedders[model] = (
-                aws_stores.embedder(self.settings, model)
-                if self._on_aws("embeddings")
-                else OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+                OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+                if model in SOURCES
+                else aws_stores.embedder(self.settings, model)
             )
         return self._embedders[model]
 

@@ -24,11 +24,11 @@ def test_an_unknown_nested_setting_is_refused_by_name(monkeypatch: pytest.Monkey
 
 
 def test_a_port_follows_the_profile_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASKLINE_ADAPTERS__SEARCH", "aws")
+    monkeypatch.setenv("ASKLINE_ADAPTERS__CACHE", "aws")
     settings = Settings()
-    assert (settings.adapter("search"), settings.adapter("graph")) == ("aws", "embedded")
-    with pytest.raises(ConfigurationError, match="ASKLINE_ADAPTERS__SEARCH"):
-        _ = Stores(settings).search
+    assert (settings.adapter("cache"), settings.adapter("graph")) == ("aws", "embedded")
+    with pytest.raises(ConfigurationError, match="ASKLINE_REDIS__URL"):
+        _ = Stores(settings).cache
 
 
 def test_beyond_loopback_without_keys_is_refused() -> None:

@@ -86,6 +86,10 @@ _NO_RESOURCE = {
     "KMS.NotFoundException": "Correct ASKLINE_AWS__KMS_KEY_ID; the key must be in the bucket's region.",
     "KMS.DisabledException": "Enable the KMS key, or name another by ASKLINE_AWS__KMS_KEY_ID.",
 }
+_ALLOW = {
+    "InvokeModel": "Allow bedrock:InvokeModel on this model in the role's policy, and ask for the model's access in the"
+    " Bedrock console of this region.",
+}
 _REFUSED = {"ValidationException", "InvalidRequest", "InvalidRequestException", "InvalidArgument", "KeyTooLongError"}
 
 
@@ -158,7 +162,8 @@ def _answered(error: ClientError, what: str) -> AsklineError:
     if code in _CREDENTIALS:
         return ConfigurationError(f"{told}.", fix="Renew the AWS credentials; check the clock of this machine.")
     if code in _DENIED:
-        return ConfigurationError(f"{told}.", fix=f"Allow {operation} on it in the role's policy; docs/aws.md.")
+        fix = _ALLOW.get(operation, f"Allow {operation} on it in the role's policy; docs/aws.md.")
+        return ConfigurationError(f"{told}.", fix=fix)
     if code in _ABSENT:
         return NotFound(f"{told}.")
     if code in _REFUSED:
