@@ -53,7 +53,8 @@ def mixed(folder: Path, count: int) -> list[Path]:
         for row in map(json.loads, expected)
         if row["outcome"] == "ok" and row["file"].startswith(_WITH_TEXT)
     ]
-    found = [path for path in found if path.exists()] + samples("*.pdf", "*.docx", "*.txt")
+    found = [path for path in found if path.exists() and not _has_a_scan(path)]
+    found += samples("*.pdf", "*.docx", "*.txt")
     pages = _pages()
     wanted = count - len(found)
     chosen = pages[:: max(1, len(pages) // wanted)][:wanted]
@@ -95,7 +96,14 @@ def _medquad() -> list[dict[str, str]]:
         return [json.loads(line) for line in lines]
 
 
+def _has_a_scan(path: Path) -> bool:
+    return path.suffix == ".pdf" and not all(text.strip() for text in _all_page_texts(path))
+
+
 def _page_texts(path: Path) -> list[str]:
+    return [text for text in _all_page_texts(path) if len(text) > 400]
+
+
+def _all_page_texts(path: Path) -> list[str]:
     with closing(pdfium.PdfDocument(path)) as document:
-        texts = [page.get_textpage().get_text_bounded() for page in document]
-    return [text for text in texts if len(text) > 400]
+        return [page.get_textpage().get_text_bounded() for page in document]

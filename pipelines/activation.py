@@ -112,14 +112,14 @@ def _retire(stores: Stores, version_id: str) -> None:
     Nothing is wrong if this is interrupted: what is left is not active and therefore not shown.
     """
     with transaction(stores.engine) as connection:
-        access = active_access(connection, [version_id])[version_id]
-    if access.document_ids:  # another document with the same bytes still answers from it
-        stores.search.update_access(version_id, *access)
-        return
-    with transaction(stores.engine) as connection:
-        # Nobody claims these bytes for another document meanwhile, and finds them indexed just before they go.
+        # Nobody claims these bytes meanwhile, and finds them indexed just before they go. Whoever had them in work
+        # until now has made them answer, which is why the look at what answers comes after this one.
         claims.hold_claims(connection)
         if claims.in_work(connection, version_id):
             return
-        forget_stage(connection, version_id, Stage.SEARCH_INDEX)  # so that it is indexed anew if it comes back
-        stores.search.delete_versions([version_id])
+        access = active_access(connection, [version_id])[version_id]
+        if access.document_ids:  # another document with the same bytes still answers from it
+            stores.search.update_access(version_id, *access)
+        else:
+            forget_stage(connection, version_id, Stage.SEARCH_INDEX)  # so that it is indexed anew if it comes back
+            stores.search.delete_versions([version_id])

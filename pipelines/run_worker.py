@@ -53,23 +53,30 @@ create_execute_job_task(app)
 create_resume_job_task(app)
 
 
-@signals.worker_process_init.connect
-def _load_ahead(**_: Any) -> None:
-    """What every ingest needs, in the child alone: threads of native libraries do not survive a fork, and the parent,
-    which only hands out runs, stays small."""
-    # Read as numpy loads: a second thread for the tagger's small matrices mostly waits, at the cost of a whole core.
+@signals.worker_init.connect
+def _load_for_all(**_: Any) -> None:
+    """In the parent, before it forks: a child begins with what every ingest needs, and shares its memory."""
+    # Read as numpy loads: a second thread for the tagger's small matrices mostly waits, at the cost of a whole core;
+    # and no thread of the parent may hold a lock while it forks.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import pipelines.definitions  # noqa: F401
     from pipelines.graph_artefact import load_extractor
+    from pipelines.resources import process_stores
+
+    stores = process_stores()
+    load_extractor(stores)
+    stores.resolver.load_ahead()
+
+
+@signals.worker_process_init.connect
+def _load_ahead(**_: Any) -> None:
+    """The rest, in the child: threads of native libraries and connections do not survive a fork."""
     from pipelines.parsing.workers import start_server
     from pipelines.resources import process_stores
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # no run outlives the worker that answers for it
     multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
-    stores = process_stores()
-    stores.embedder.embed_passages(["warm"])
-    load_extractor(stores)
-    stores.resolver.load_ahead()
+    process_stores().embedder.embed_passages(["warm"])
     start_server()
     settle()
 

@@ -7,11 +7,8 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from xml.sax import SAXException
-from xml.sax.handler import ContentHandler
-
-import defusedxml.sax
-from defusedxml import DefusedXmlException
+from typing import NoReturn
+from xml.parsers import expat
 
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile
 from pipelines.parsing.archive_guard import check_archive
@@ -109,10 +106,14 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, file_name: str) -> b
 
 
 def _check_xml(data: bytes, part: str, file_name: str) -> None:
+    """By expat without a look at the elements, which takes a tenth of the time of a parser that tells of each."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise DamagedFile(f"{file_name}: {part} declares a document type or entities, as no office program does.")
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
     try:
-        defusedxml.sax.parse(io.BytesIO(data), ContentHandler(), forbid_dtd=True)
-    except DefusedXmlException as error:
-        message = f"{file_name}: {part} declares a document type or entities, as no office program does."
-        raise DamagedFile(message) from error
-    except SAXException as error:
+        parser.Parse(data, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two: of the encoding that it declares
         raise DamagedFile(f"{file_name}: {part} is no well-formed XML.") from error

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from by_http import FERRY, FERRY_LATER, WHEN, put, shown
 from fastapi.testclient import TestClient
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from foundation.access import local_principal
 from foundation.registry import claims
@@ -165,6 +165,28 @@ def test_a_version_that_was_overtaken_is_not_left_in_the_index(
     old, new = (put(client, "ferry.txt", data)["version_id"] for data in (FERRY, FERRY_LATER))
     run_job("ingest", scope="pending")
     assert (stores.search.count(old), stores.search.count(new)) == (0, 1)
+
+
+def test_a_version_that_is_restored_while_it_is_retired_can_be_found(
+    client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = put(client, "ferry.txt", FERRY)
+    run_job("ingest", scope="pending")
+    put(client, "ferry.txt", FERRY_LATER)
+    hold_claims, restored = claims.hold_claims, []
+
+    def slow(connection: Connection) -> None:
+        if connection.execute(text("select count(*) from askline.active_intervals")).scalar_one() > 1 and not restored:
+            restored.append(old["version_id"])
+            path = f"/documents/{old['document_id']}/versions/{old['version_id']}/restore"
+            assert client.post(path).status_code == 202
+            run_job("ingest", scope="pending")
+        hold_claims(connection)
+
+    monkeypatch.setattr(claims, "hold_claims", slow)
+    run_job("ingest", scope="pending")
+    assert restored and stores.search.count(old["version_id"]) > 0
+    assert "06:40" in ask(client, WHEN)["text"]
 
 
 def test_a_file_that_opens_and_gives_no_chunk_is_a_failure_that_names_it(client: TestClient, run_job: RunJob) -> None:

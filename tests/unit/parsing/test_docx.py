@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,14 @@ def test_an_entity_is_refused_before_anything_is_resolved(tmp_path: Path) -> Non
     declaration = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'
     changed = rewritten(plain, "word/document.xml", lambda data: data.replace(b"?>", b"?>" + declaration, 1))
     with pytest.raises(DamagedFile, match=r"changed\.docx: word/document\.xml declares"):
+        parse(changed)
+
+
+@pytest.mark.parametrize("encoding", [b"klingon", b"idna", b"rot13", b"gb18030"])
+def test_a_part_in_an_encoding_that_no_xml_has_is_damaged_and_named(tmp_path: Path, encoding: bytes) -> None:
+    plain = written(tmp_path, lambda document: document.add_paragraph("text"))
+    changed = rewritten(plain, "word/document.xml", lambda data: re.sub(rb"(?i)utf-8", encoding, data, count=1))
+    with pytest.raises(DamagedFile, match=r"changed\.docx: word/document\.xml is no well-formed XML"):
         parse(changed)
 
 
