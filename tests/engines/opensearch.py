@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -55,16 +56,20 @@ def fetch(cache: Path) -> Path:
     return maven.lay("opensearch", LOCK, cache, _finish)
 
 
-def opensearch(folder: Path, *, home: Path | None = None, heap: str = "512m", full_jit: bool = False) -> OpenSearch:
-    """A node over `folder`, not started yet; another one later over the same folder has its data.
+def opensearch(
+    folder: Path, *, heap: str = "512m", full_jit: bool = False, settings: Mapping[str, str] | None = None
+) -> OpenSearch:
+    """A node over `folder`, not started yet. Started again, it has its data.
 
-    full_jit: slower to start and faster to answer, for benches.
+    full_jit: slower to start and faster to answer, for benches. settings: more lines of its opensearch.yml.
     """
-    return OpenSearch(folder, home or fetch(cache_folder()), free_port(), heap, full_jit)
+    return OpenSearch(folder, fetch(cache_folder()), free_port(), heap, full_jit, settings or {})
 
 
 class OpenSearch(Engine):
-    def __init__(self, folder: Path, home: Path, port: int, heap: str, full_jit: bool) -> None:
+    def __init__(
+        self, folder: Path, home: Path, port: int, heap: str, full_jit: bool, settings: Mapping[str, str]
+    ) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         for name in ("data", "logs", "tmp", "config"):
@@ -75,6 +80,7 @@ class OpenSearch(Engine):
             f"cluster.name: test-{port}\nnode.name: test\npath.data: {folder}/data\npath.logs: {folder}/logs\n"
             f"network.host: 127.0.0.1\nhttp.port: {port}\ntransport.port: 0\ndiscovery.type: single-node\n"
             "cluster.routing.allocation.disk.threshold_enabled: false\n"
+            + "".join(f"{name}: {value}\n" for name, value in settings.items())
         )
         super().__init__("opensearch", _command(folder, home, heap, full_jit), folder, self._yellow, env={
             "OPENSEARCH_PATH_CONF": str(config)})  # fmt: skip

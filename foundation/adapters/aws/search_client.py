@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -13,18 +13,20 @@ from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnecti
 
 from foundation.adapters.aws.clients import session
 from foundation.adapters.aws.errors import first_line
-from foundation.errors import AsklineError, ConfigurationError, InvalidInput, Unavailable
+from foundation.errors import AsklineError, ConfigurationError, Conflict, InvalidInput, Unavailable
 from foundation.settings import Settings
 
 Result = TypeVar("Result")
 
 READ_TRIES, WRITE_TRIES = 3, 8
 """Somebody waits for an answer; a run rather waits until a node has started again."""
-LONG_S = 3600.0
-"""Seconds that a deletion by query or a merge may take."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _CONNECTIONS = 20
 _BUSY = {429, 502, 503, 504}
+
+
+class AlreadyThere(Conflict):
+    """An index of this name exists."""
 
 
 def connect(settings: Settings) -> OpenSearch:
@@ -138,6 +140,8 @@ def translated(error: exceptions.TransportError, what: str) -> AsklineError:
             fix="Allow es:ESHttp* on the domain in the role's policy and map the role in it (docs/aws.md), or correct"
             " ASKLINE_OPENSEARCH__AUTH, __USER and __PASSWORD.",
         )
+    if said.startswith("resource_already_exists_exception"):
+        return AlreadyThere(f"{what}: {said}")
     if status == 413:
         return InvalidInput(f"{what}: OpenSearch takes no request so large: {said}", fix="Chunk it more finely.")
     if isinstance(status, int) and status >= 500:
@@ -163,3 +167,31 @@ def _reason(error: exceptions.TransportError) -> str:
     while isinstance(inner := cause.get("caused_by"), dict):
         cause = inner
     return f"{cause.get('type')}: {cause.get('reason')}"
+
+
+class IndexRequests:
+    """Requests to one index, each with a name for the message of its error."""
+
+    def __init__(self, client: OpenSearch, physical: str) -> None:
+        self.client, self.physical = client, physical
+
+    def ask(
+        self,
+        what: str,
+        request: Callable[..., Any],
+        body: Mapping[str, Any],
+        params: Mapping[str, str] | None = None,
+        *,
+        tries: int = READ_TRIES,
+    ) -> dict[str, Any]:
+        """The answer to a request of the client that takes a body."""
+        answer: dict[str, Any] = patiently(
+            f"{what} in {self.physical}",
+            lambda: request(index=self.physical, body=body, params=dict(params or {})),
+            tries,
+        )
+        return answer
+
+    def do(self, what: str, request: Callable[..., Any], **arguments: Any) -> Any:
+        """What a writer asks for, or what is done to the index as a whole."""
+        return patiently(f"{what} of {self.physical}", lambda: request(index=self.physical, **arguments), WRITE_TRIES)

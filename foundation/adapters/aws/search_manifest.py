@@ -11,6 +11,7 @@ hidden.
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,8 @@ from foundation.adapters.aws.search_client import READ_TRIES, WRITE_TRIES, patie
 from foundation.adapters.aws.search_layout import MANIFEST_ID
 from foundation.errors import Unavailable
 
-_CONTENDED_S = 60.0
+ABANDONED_S = 86_400.0
+_TURNS, _TURN_S = 200, 0.1
 
 
 class Numbers(NamedTuple):
@@ -57,6 +59,10 @@ class Manifest:
 
     def hides(self, first: int, last: int) -> bool:
         return any((one.first, one.last) == (first, last) for one in self.hidden)
+
+    def abandoned(self) -> list[tuple[int, int]]:
+        """Intervals whose writer has died: no request of it can still be under way."""
+        return [(one.first, one.last) for one in self.hidden if one.since < time.time() - ABANDONED_S]
 
     def visible(self) -> list[dict[str, Any]]:
         """Clauses of a filter: what a reader of this manifest sees."""
@@ -114,8 +120,7 @@ class ManifestStore:
 
     def change(self, change: Callable[[Manifest], Manifest]) -> tuple[Manifest, Manifest]:
         """(before, after). `change` runs again when another writer came between; it may return what it got."""
-        deadline = time.monotonic() + _CONTENDED_S
-        while True:
+        for _ in range(_TURNS):
             found = self._get(WRITE_TRIES)
             before = parsed(found) if found is not None else None
             if found is None or before is None:
@@ -128,14 +133,14 @@ class ManifestStore:
                 return before, after
             try:
                 self._put(after, {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]})
-            except exceptions.ConflictError as error:
-                if time.monotonic() > deadline:
-                    raise Unavailable(
-                        f"Other writers kept the manifest of {self._physical} busy for {_CONTENDED_S:.0f} s.",
-                        fix="Let fewer runs write at once.",
-                    ) from error
+            except exceptions.ConflictError:
+                time.sleep(random.uniform(0, _TURN_S))
                 continue
             return before, after
+        raise Unavailable(
+            f"Other writers came first {_TURNS} times in a row at the manifest of {self._physical}.",
+            fix="Let fewer runs write at once.",
+        )
 
     def _get(self, tries: int) -> dict[str, Any] | None:
         try:
