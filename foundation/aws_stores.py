@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from foundation.errors import ConfigurationError
 from foundation.ports.cache import Cache
 from foundation.ports.embeddings import Embedder
+from foundation.ports.events import ObjectEvents
 from foundation.ports.objects import ObjectStore
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
@@ -17,6 +18,7 @@ from foundation.settings import Settings
 
 if TYPE_CHECKING:
     from foundation.adapters.aws.catalog import GlueCatalog
+    from foundation.adapters.aws.warehouse_dbt import DbtLake
     from foundation.adapters.aws.warehouse_setup import AthenaPlace
 
 
@@ -44,6 +46,24 @@ def _objects(settings: Settings, prefix: str, *, versioned: bool, bucket: str | 
 
 def _bucket(settings: Settings) -> str:
     return required(settings.s3.bucket, "ASKLINE_S3__BUCKET", "the bucket of all objects")
+
+
+def landing_events(settings: Settings) -> ObjectEvents | None:
+    """None where no queue is named: then only the reconciling listing finds what others put into the bucket."""
+    if settings.sqs.uploads_queue_url is None:
+        return None
+    from foundation.adapters.aws.clients import client
+    from foundation.adapters.aws.events import SqsEvents
+
+    chosen = settings.sqs
+    return SqsEvents(
+        client(settings, "sqs"),
+        settings.sqs.uploads_queue_url,
+        _bucket(settings),
+        settings.s3.landing_prefix,
+        wait_s=chosen.wait_s,
+        visibility_s=chosen.visibility_s,
+    )
 
 
 def embedder(settings: Settings, model: str) -> Embedder:
@@ -81,6 +101,28 @@ def catalog(settings: Settings) -> GlueCatalog:
     from foundation.adapters.aws.catalog import GlueCatalog
 
     return GlueCatalog(_athena(settings), lambda key: derived_location(settings, key.rpartition("/")[0]))
+
+
+def dbt_lake(settings: Settings) -> DbtLake:
+    from foundation.adapters.aws.warehouse_dbt import DbtLake
+
+    location = dbt_location(settings)
+    return DbtLake(_athena(settings), folder(settings, location), location)
+
+
+def glue_path(settings: Settings, dataset_id: str) -> str:
+    """`database.table` of a dataset; as it stands it is a name in Athena's statements too."""
+    from foundation.adapters.aws.warehouse_setup import glue_table
+
+    return f"{settings.athena.database}.{glue_table(dataset_id)}"
+
+
+def region(settings: Settings) -> str:
+    """ConfigurationError where neither the settings nor the AWS environment name one."""
+    from foundation.adapters.aws.clients import session
+
+    found = session(settings).region_name
+    return required(found, "ASKLINE_AWS__REGION", "the region of the bucket")
 
 
 def _athena(settings: Settings) -> AthenaPlace:

@@ -6,7 +6,7 @@ import hashlib
 
 from foundation.card import IGNORED, SIDECAR, Card, front_matter, merged, read_sidecar, tolerant
 from foundation.errors import AsklineError, CardRefused, NotFound
-from foundation.media_type import HEAD, detect_file
+from foundation.media_type import HEAD, detect, detect_file, is_container
 from foundation.ports.objects import ObjectStore
 from foundation.types import ObjectVersion
 
@@ -27,9 +27,14 @@ def card_at(landing: ObjectStore, key: str, media_type: str, head: bytes) -> tup
 def looked_at(landing: ObjectStore, stored: ObjectVersion, name: str) -> tuple[str, bytes]:
     """(media type, the beginning of the bytes) of what lies there under this name."""
     try:
-        with landing.local_path(stored.key, stored.version_id) as path, path.open("rb") as file:
+        with landing.open(stored.key, stored.version_id) as file:
             head = file.read(HEAD)
-            return (detect_file(path, name).name if stored.size else _UNKNOWN), head
+        if not stored.size:
+            return _UNKNOWN, head
+        if not is_container(head):
+            return detect(head, stored.size, name).name, head
+        with landing.local_path(stored.key, stored.version_id) as path:
+            return detect_file(path, name).name, head
     except AsklineError:
         return _UNKNOWN, b""  # raw_files looks again and fails the version with the reason
 

@@ -103,6 +103,11 @@ def detect(head: bytes, size: int, file_name: str, entries: Sequence[str] | None
     return _text_type(text.lstrip("\ufeff"), extension, whole=len(head) >= size)
 
 
+def is_container(head: bytes) -> bool:
+    """Whether only its directory, which is not at its beginning, says what the file is."""
+    return head.startswith((b"PK", _CFB))
+
+
 def detect_file(path: Path, file_name: str) -> MediaType:
     """`detect` with the whole file at hand: a container is judged by its directory."""
     with path.open("rb") as file:

@@ -203,7 +203,13 @@ class SqsSettings(_Group):
     uploads_queue_url: str | None = Field(
         None, description="SQS queue that tells of new landing objects (S3 notifications or EventBridge); empty: none."
     )
-    wait_s: int = Field(5, ge=0, le=20, description="Longest wait of one look at the queue for a message, in seconds.")
+    wait_s: int = Field(
+        1,
+        ge=1,
+        le=20,
+        description="Longest wait of one look at the queue for a message, in seconds. Longer holds up the other sensors"
+        " unless Dagster's `sensors.use_threads` is on.",
+    )
     visibility_s: int = Field(
         120, ge=10, description="A message that was read and not finished comes again after so long, in seconds."
     )

@@ -26,6 +26,7 @@ from foundation.lexicon import Lexicon, load_lexicon
 from foundation.ports.cache import Cache
 from foundation.ports.catalog import Catalog
 from foundation.ports.embeddings import Embedder
+from foundation.ports.events import ObjectEvents
 from foundation.ports.graph import GraphStore
 from foundation.ports.objects import ObjectStore
 from foundation.ports.relational import Relational
@@ -67,6 +68,11 @@ class Stores:
         if self._on_aws("objects"):
             return aws_stores.landing(self.settings)
         return LocalObjects(self.settings.landing_folder, versioned=True)
+
+    @cached_property
+    def landing_events(self) -> ObjectEvents | None:
+        """What tells of new landing objects; None where only a look at the landing store does."""
+        return aws_stores.landing_events(self.settings) if self._on_aws("objects") else None
 
     @cached_property
     def derived(self) -> ObjectStore:

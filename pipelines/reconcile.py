@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from itertools import islice
+from pathlib import Path
 
-from foundation.card import described_by
-from foundation.errors import ConfigurationError
-from foundation.index_access import tell_index
-from foundation.landing_card import card_at, looked_at, sidecar_at
-from foundation.names import safe_name
-from foundation.publication import hide_tables
-from foundation.registry.cards import describe
+from foundation.card import SIDECAR, described_by
+from foundation.errors import ConfigurationError, NotFound
 from foundation.registry.database import transaction
-from foundation.registry.documents import live_keys
-from foundation.registry.erasures import erase_document, keys_in_erasure
-from foundation.registry.intake import UPLOADS, Arrival, lock_key, register_arrival
+from foundation.registry.documents import LiveKey, live_keys
+from foundation.registry.erasures import keys_in_erasure
+from foundation.registry.intake import lock_key
 from foundation.registry.members import has_work_on, holder_of_key, is_live_key
 from foundation.stores import Stores
-from foundation.types import ObjectVersion
-
-_UPLOAD_GRACE_S = 60
-"""An object that the service has just stored is registered by the service itself, with the ACL that came with it."""
+from pipelines.arrivals import Outcome, arrive, is_young, leave, take_sidecar
 
 _SETTLING_S = 3
 """A file that changed so recently may still be being written: the store does not list it yet."""
+_ASKED = 100
+"""Of so many documents whose object is not listed the store is asked whether it ever had one."""
 
 
 @dataclass(slots=True)
@@ -38,61 +33,72 @@ class Reconciled:
 
 
 def reconcile(stores: Stores) -> Reconciled:
-    """One look at the whole landing bucket. ConfigurationError when the folder is not the one that it was."""
-    _require_bucket(stores)
-    report, seen = Reconciled(), set()
+    """One look at the whole landing store. ConfigurationError when it is not the one that the documents came from."""
+    report = Reconciled()
     with transaction(stores.engine) as connection:
         known, erasing = live_keys(connection), keys_in_erasure(connection)
     # All of them before the first arrives: a sidecar is read with its file, and stands behind it in the list.
-    found = list(stores.landing.current())
-    sidecars = {described: version.sha256 for version in found if (described := described_by(version.key))}
-    for version in found:
-        if described_by(version.key):
+    found = dict(stores.landing.listing())
+    _require_same_store(stores, known, found)
+    for key, version_id in found.items():
+        if described_by(key):
             continue
-        seen.add(version.key)
-        if version.key not in known and holder_of_key(version.key) is not None:
-            _sweep(stores, version)
-        elif version.key in known and known[version.key].object_version == version.version_id:
+        if key not in known and holder_of_key(key) is not None:
+            _sweep(stores, key, version_id)
+        elif key in known and known[key].object_version == version_id:
             report.unchanged += 1
-        elif version.key not in erasing or version.key in known:
-            report.arrived += _arrive(stores, version)
-    for key, sha256 in sidecars.items():
-        if key in known and known[key].sidecar_sha256 != sha256:
-            _describe(stores, key)
+        elif key not in erasing or key in known:
+            report.arrived += _arrived(stores, key, version_id)
+    for key in filter(None, map(described_by, found)):
+        if key in known and known[key].sidecar_sha256 != _sha256_of_sidecar(stores, key):
+            take_sidecar(stores, key)
     for key, (document_id, _, _) in known.items():
-        if key not in seen and not stores.landing.exists(key):
-            report.deleted += _removed(stores, key, document_id)
+        if key not in found:
+            report.deleted += leave(stores, key, document_id)
     return report
 
 
-def _sweep(stores: Stores, version: ObjectVersion) -> None:
+def _arrived(stores: Stores, key: str, version_id: str) -> bool:
+    try:
+        version = stores.landing.head(key, version_id)
+    except NotFound:  # removed since it was listed
+        return False
+    return arrive(stores, version) is Outcome.QUEUED
+
+
+def _sha256_of_sidecar(stores: Stores, key: str) -> str | None:
+    try:
+        return stores.landing.head(key + SIDECAR).sha256
+    except NotFound:
+        return None
+
+
+def _sweep(stores: Stores, key: str, version_id: str) -> None:
     """A member that was landed and never registered, since its holder failed or was deleted in that moment."""
-    if (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
+    try:
+        if is_young(stores.landing.head(key, version_id)):
+            return
+    except NotFound:
         return
     with transaction(stores.engine) as connection:
-        lock_key(connection, version.key)
-        if not has_work_on(connection, holder_of_key(version.key) or "") and not is_live_key(connection, version.key):
-            stores.landing.purge(version.key)
-
-
-def _describe(stores: Stores, key: str) -> None:
-    """A sidecar that is new or has changed beside a file that is known."""
-    with transaction(stores.engine) as connection:
         lock_key(connection, key)
-        card, sha256 = sidecar_at(stores.landing, key)
-        told = describe(connection, key, card, sha256) if sha256 is not None else None
-    if told is not None and told.changed:
-        tell_index(stores.engine, stores.search, told.version_id)
+        if not has_work_on(connection, holder_of_key(key) or "") and not is_live_key(connection, key):
+            stores.landing.purge(key)
 
 
-def _removed(stores: Stores, key: str, document_id: str) -> int:
-    with transaction(stores.engine) as connection:
-        lock_key(connection, key)
-        if stores.landing.exists(key):
-            return 0
-        for version in erase_document(connection, document_id, "landing folder").silenced:
-            hide_tables(connection, stores.relational, version)
-    return 1
+def _require_same_store(stores: Stores, known: dict[str, LiveKey], found: Collection[str]) -> None:
+    """A store that vanished (an unmounted disk, another bucket) must not look like the deletion of every document.
+
+    What a person deletes leaves its versions in a versioned store; a store that has nothing of any document, not even
+    that, is another one.
+    """
+    if not known or any(key in found for key in known):
+        return
+    if not any(stores.landing.versions(key) for key in islice(known, _ASKED)):
+        raise ConfigurationError(
+            "The landing store holds nothing of the documents that the registry knows: it is not where they came from.",
+            fix="Mount the folder again, or correct ASKLINE_LANDING_DIR; on S3 ASKLINE_S3__BUCKET and its prefix.",
+        )
 
 
 def signature(folder: Path) -> tuple[str, bool]:
@@ -108,49 +114,6 @@ def signature(folder: Path) -> tuple[str, bool]:
         newest = max(newest, stat.st_mtime, stat.st_ctime)
         digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
     return digest.hexdigest(), time.time() - newest < _SETTLING_S
-
-
-def _require_bucket(stores: Stores) -> None:
-    """A landing folder that vanished (an unmounted disk) must not look like the deletion of every document."""
-    if not stores.settings.landing_folder.joinpath(".versions").is_dir():
-        with transaction(stores.engine) as connection:
-            if live_keys(connection):
-                raise ConfigurationError(
-                    f"The landing folder {stores.settings.landing_folder} is not the one that the documents came from.",
-                    fix="Mount it again, or set ASKLINE_LANDING_DIR to where it is.",
-                )
-
-
-def _arrive(stores: Stores, version: ObjectVersion) -> int:
-    parts = PurePosixPath(version.key).parts
-    uploaded_by = parts[1] if len(parts) > 2 and parts[0] == UPLOADS else None
-    if uploaded_by and (datetime.now(UTC) - version.stored_at).total_seconds() < _UPLOAD_GRACE_S:
-        return 0
-    acl = (f"user:{uploaded_by}",) if uploaded_by else stores.settings.ingestion.scan_acl
-    media_type, head = looked_at(stores.landing, version, parts[-1])
-    with transaction(stores.engine) as connection:
-        lock_key(connection, version.key)
-        card, sidecar_sha256 = card_at(stores.landing, version.key, media_type, head)
-        received = register_arrival(
-            connection,
-            Arrival(
-                landing_key=version.key,
-                file_name=safe_name(parts[-1]),
-                media_type=media_type,
-                sha256=version.sha256,
-                size_bytes=version.size,
-                object_version=version.version_id,
-                owner=uploaded_by or stores.settings.service.local_principal,
-                acl=acl,
-                domain=stores.settings.domain,
-                source="scan",
-                card=card,
-                sidecar_sha256=sidecar_sha256,
-            ),
-        )
-    if received.card_changed:
-        tell_index(stores.engine, stores.search, received.version_id)
-    return int(received.queued)
 
 
 def differs(stores: Stores) -> bool:

@@ -316,12 +316,15 @@ class LiveKey(NamedTuple):
     sidecar_sha256: str | None
 
 
-def live_keys(connection: Connection) -> dict[str, LiveKey]:
-    """landing_key → the living document that is there."""
-    rows = connection.execute(
+def live_keys(connection: Connection, of: Collection[str] | None = None) -> dict[str, LiveKey]:
+    """landing_key → the living document that is there; `of` these keys only."""
+    statement = (
         select(documents.c.landing_key, documents.c.document_id, _latest.c.object_version, documents.c.sidecar_sha256)
         .select_from(documents)
         .outerjoin(_latest, true())
         .where(documents.c.deleted_at.is_(None))
     )
+    if of is not None:
+        statement = statement.where(documents.c.landing_key.in_(of))
+    rows = connection.execute(statement)
     return {row.landing_key: LiveKey(row.document_id, row.object_version, row.sidecar_sha256) for row in rows}

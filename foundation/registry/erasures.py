@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -164,9 +164,15 @@ def living_object_versions(connection: Connection, landing_key: str) -> set[str]
     )
 
 
-def keys_in_erasure(connection: Connection) -> set[str]:
-    """Landing keys of deleted documents whose erasure is not verified: a scan must not take them for new files."""
-    return set(connection.execute(select(erasures.c.landing_key).where(erasures.c.status != "verified")).scalars())
+def keys_in_erasure(connection: Connection, of: Collection[str] | None = None) -> set[str]:
+    """Landing keys of deleted documents whose erasure is not verified: a scan must not take them for new files.
+
+    `of` these keys only.
+    """
+    statement = select(erasures.c.landing_key).where(erasures.c.status != "verified")
+    if of is not None:
+        statement = statement.where(erasures.c.landing_key.in_(of))
+    return set(connection.execute(statement).scalars())
 
 
 def remove_rows(connection: Connection, document_id: str, unshared: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from foundation.registry.database import transaction
 from foundation.settings import get_settings
 from pipelines.assets.raw_files import TRIGGER_TAG
 from pipelines.jobs import ingest_job, reconcile_job
+from pipelines.landing_events import take_events
 from pipelines.reconcile import differs, signature
 from pipelines.resources import StoresResource
 from pipelines.sensors.common import IN_FLIGHT, any_run, run_waits
@@ -46,6 +47,26 @@ def uploads(context: dg.SensorEvaluationContext, stores: StoresResource) -> Iter
             tags={TRIGGER_TAG: "sensor", "askline/pending": str(pending)},
             run_config={"ops": {"raw_files": {"config": {"scope": "pending"}}}},
         )
+
+
+_EVENTS_S = 30.0
+"""Less than Dagster gives a look of a sensor, which is 60 s."""
+
+
+@dg.sensor(
+    minimum_interval_seconds=1,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Takes the landing bucket's events out of their queue into the registry; `uploads` starts the runs.",
+)
+def landing_events(stores: StoresResource) -> dg.SkipReason:
+    at = stores.stores
+    try:
+        if at.landing_events is None:
+            return dg.SkipReason("ASKLINE_SQS__UPLOADS_QUEUE_URL names no queue; the nightly listing finds new files.")
+        taken = take_events(at, at.landing_events, seconds=_EVENTS_S)
+    except Unavailable as error:
+        return dg.SkipReason(error.message)
+    return dg.SkipReason(", ".join(f"{count} {what}" for what, count in sorted(taken.items())) or "No event waits.")
 
 
 @dg.sensor(

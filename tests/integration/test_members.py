@@ -265,7 +265,7 @@ def test_members_of_a_holder_that_never_answered_are_swept(
     with transaction(stores.engine) as connection:
         claims.free_lost(connection, 1, run_id=result.run_id)
     assert record(stores, got.document_id)["status"] == "failed"
-    monkeypatch.setattr("pipelines.reconcile._UPLOAD_GRACE_S", 0)
+    monkeypatch.setattr("pipelines.arrivals.UPLOAD_GRACE_S", 0)
     assert run_job("reconcile_job").success
     assert list(stores.landing.current("members/")) == []
     assert list(stores.landing.current("uploads/"))
