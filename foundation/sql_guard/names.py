@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from foundation.sql_guard import nodes
+from foundation.sql_guard import athena, nodes
 from foundation.sql_guard.functions import MAX_PADDING, PADDING, Dialect
 from foundation.sql_guard.text import CALL, call_name, refuse
 
@@ -109,17 +109,21 @@ class Walk:
             self.source(clause.this, scope, conditions)
         elif node.args.get("joins"):
             refuse("clause", "JOIN needs a FROM before it.")  # sqlglot would write the table among the columns
-        distinct = node.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None and self.dialect == "athena":
-            refuse("clause", "Athena has no DISTINCT ON; use row_number() in a derived table.")
+        if self.dialect == "athena":
+            athena.check_select(node)
         self.joins(node, scope, conditions)
         self.expressions(conditions, scope)
+        before_aliases = ("where", "group", "having") if self.dialect == "athena" else ()
+        self.clauses(node, before_aliases, scope)
         columns: list[tuple[str, int]] = []
         for projection in node.expressions:
             columns += self.projection(projection, scope)
         rest = ("distinct", "where", "group", "having", "qualify", "windows", "order", "limit", "offset")
-        self.expressions((part for name in rest for part in _listed(node.args.get(name))), scope)
+        self.clauses(node, [name for name in rest if name not in before_aliases], scope)
         return self.bounded(Relation(columns, scope.reads))
+
+    def clauses(self, node: Any, names: Iterable[str], scope: Scope) -> None:
+        self.expressions((part for name in names for part in _listed(node.args.get(name))), scope)
 
     def bounded(self, relation: Relation) -> Relation:
         if relation.reads > MAX_READS or any(size > MAX_EXPRESSION for _, size in relation.columns):
@@ -236,6 +240,8 @@ class Walk:
 
     def star(self, star: Any, table: Any, scope: Scope) -> list[tuple[str, int]]:
         self.parts(star)
+        if self.dialect == "athena":
+            athena.check_star(star)
         sources = scope.sources if table is None else [self.named(table.name, scope)]
         dropped: set[str] = set()
         for column in star.args.get("except_") or ():
@@ -283,6 +289,8 @@ class Walk:
                 refuse("function", f"The function {node.sql_name()} is not among those that may be called.")
             refuse("expression", f"{kind.__name__} is not a construct that may be used.")
         self.parts(node)
+        if self.dialect == "athena":
+            athena.check_function(node)
         if kind is exp.Anonymous:
             self.call(node)
         elif kind is exp.Star and not (type(node.parent) is exp.Anonymous and node.parent.name == "COUNT"):

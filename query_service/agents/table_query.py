@@ -57,7 +57,7 @@ def answer(services: Services, state: QuestionState, route: str) -> Finding:
     plan = state.get("plan") or understand_tables(services, question, tables, engine)
     if isinstance(plan, Declined):
         return Finding(route, "empty", why=plan.reason)
-    compiled = compile_query(plan.query, tables, "postgres" if engine == "postgres" else "duckdb")
+    compiled = compile_query(plan.query, tables, dialect_of(stores, engine))
     sql = guarded(stores, compiled.statement, engine, tables, compiled.parameters)
     result = execute(stores, sql, engine, tables)
     used = [table for table in tables if table.name in sql.tables]
@@ -77,7 +77,7 @@ def _stored_values(services: Services, question: str, tables: Sequence[TableInfo
 
     def run(query: exp.Query, postgres: bool) -> QueryResult:
         engine: Engine = "postgres" if postgres else "warehouse"
-        statement = query.sql(dialect="postgres" if postgres else stores.warehouse.dialect)
+        statement = query.sql(dialect=dialect_of(stores, engine))
         try:
             return execute(stores, guarded(stores, statement, engine, tables), engine, tables)
         except QueryFailed as error:
@@ -157,15 +157,19 @@ def guarded(
     stores: Stores, statement: str, engine: Engine, tables: Sequence[TableInfo], parameters: Sequence[Any] = ()
 ) -> GuardedSql:
     """SqlRefused for a statement that reads anything but these tables, or does anything but read."""
-    dialect: Any = "postgres" if engine == "postgres" else stores.warehouse.dialect
     return guard(
         statement,
-        dialect=dialect,
+        dialect=dialect_of(stores, engine),
         tables={table.name: [column.name for column in table.columns] for table in readable(tables, engine)},
         limit=stores.settings.query.row_limit,
         parameters=parameters,
         relations=relations(tables) if engine == "postgres" else None,
     )
+
+
+def dialect_of(stores: Stores, engine: Engine) -> Any:
+    """postgres, duckdb or athena."""
+    return "postgres" if engine == "postgres" else stores.warehouse.dialect
 
 
 def relations(tables: Sequence[TableInfo]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from foundation.registry.datasets import visible_table, visible_tables
 from foundation.registry.documents import links_of
+from foundation.table_catalog import catalog_name
 from foundation.types import TableInfo
 from query_service.agents.table_query import entry, execute, guarded
 from query_service.answer import SqlEntry
@@ -62,7 +63,7 @@ def list_tables(
 
 
 @router.get("/tables/{name}", summary="One table with its link to document version, catalog and Postgres")
-def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep) -> dict[str, Any]:
+def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep, services: ServicesDep) -> dict[str, Any]:
     """With the link from document version to catalog and Postgres table, and the three row counts."""
     table = visible_table(connection, principal, name)
     links = links_of(connection, [table.version_id]) if table.version_id else []
@@ -74,7 +75,7 @@ def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep) -> 
         else {
             "document_id": table.document_id,
             "version_id": link["version_id"],
-            "catalog_table": table.name,
+            "catalog_table": catalog_name(services.stores, table),
             "postgres_table": link["postgres_table"],
             "rows_file": link["rows_file"],
             "rows_catalog": link["rows_catalog"],

@@ -74,7 +74,10 @@ def test_every_table_is_listed_with_its_dataset(catalog: GlueCatalog, glue: Any,
     assert list(catalog.datasets()) == []
     catalog.register(table("dst_1"))
     glue.create_table(DatabaseName=settings.athena.database, TableInput={"Name": "foreign"})
-    assert sorted(catalog.datasets()) == [("", "foreign"), ("dst_1", "t_1")]
+    assert sorted(catalog.datasets()) == [
+        (f"{settings.athena.database}.foreign", ""),
+        (f"{settings.athena.database}.t_1", "dst_1"),
+    ]
 
 
 def test_removing_where_nothing_was_ever_registered_removes_nothing(catalog: GlueCatalog) -> None:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Fault:
-    """Breaks the next `times` requests of a method whose target holds `within`."""
+    """Breaks the next `times` requests of a method whose target or X-Amz-Target holds `within`."""
 
     method: str
     within: str = ""
@@ -58,7 +58,8 @@ class FaultyWire:
 
             def handle_all(self) -> None:
                 body = self._body()
-                fault = wire.fault_of(self.command, self.path)
+                action = self.headers.get("X-Amz-Target", "")  # of services that speak JSON
+                fault = wire.fault_of(self.command, f"{self.path} {action}".rstrip())
                 if fault is not None and fault.cut_after is None:
                     self._refuse(fault)
                     return

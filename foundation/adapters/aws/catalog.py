@@ -89,13 +89,14 @@ class GlueCatalog:
         return removed
 
     def datasets(self) -> Iterator[tuple[str, str]]:
-        """(dataset id, Glue table) of every table of ours in the database; a table that others made has no id: ''."""
+        """(`database.table`, dataset id) of every table in the database; one that others made has no id: ''."""
         pages = self._place.glue.get_paginator("get_tables").paginate(DatabaseName=self._place.database)
         try:
             with aws_errors(f"Glue database {self._place.database}"):
                 for page in pages:
                     for table in page["TableList"]:
-                        yield (table.get("Parameters") or {}).get(_DATASET, ""), table["Name"]
+                        identity = (table.get("Parameters") or {}).get(_DATASET, "")
+                        yield f"{self._place.database}.{table['Name']}", identity
         except NotFound:
             return
 

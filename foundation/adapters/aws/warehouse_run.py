@@ -54,7 +54,7 @@ class Run:
             if status["State"] == "SUCCEEDED":
                 return
             if status["State"] not in _WAITING:
-                raise _ended(status)
+                raise ended(status)
             left = self._deadline - time.monotonic()
             if left <= 0:
                 self.stop()
@@ -96,7 +96,8 @@ def _refused(error: ClientError) -> AsklineError:
     )
 
 
-def _ended(status: dict[str, Any]) -> AsklineError:
+def ended(status: dict[str, Any]) -> AsklineError:
+    """The error of a query whose QueryExecution.Status is FAILED or CANCELLED."""
     reason = status.get("StateChangeReason") or "Athena gave no reason."
     if status["State"] == "CANCELLED":
         if "scan" in reason.lower():

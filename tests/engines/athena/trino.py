@@ -89,7 +89,7 @@ class Trino(Engine):
             secret=KEYS["AWS_SECRET_ACCESS_KEY"],
         )
         (etc / "catalog" / f"{CATALOG}.properties").write_text(hive)
-        super().__init__("trino", _command(home, etc, data), folder, self._ready)
+        super().__init__("trino", _command(home, etc, data), folder, self._ready, timeout_s=300)
 
     def _ready(self) -> bool:
         told = httpx.get(f"{self.url}/v1/info", trust_env=False).json()

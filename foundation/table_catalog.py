@@ -1,0 +1,62 @@
+"""The registry's tables in the catalog of AWS (Glue), and back: whoever changes one changes the other.
+
+The registry has every table in both profiles, for who may read it and under which name. Where the catalog is Glue, it
+has them too, since Athena knows no others. An entry goes from Glue first: while the registry has it, it is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select
+
+from foundation import aws_stores
+from foundation.errors import NotFound
+from foundation.registry.database import transaction
+from foundation.registry.tables import datasets
+from foundation.stores import Stores
+from foundation.types import TableInfo
+
+
+def tell_catalog(stores: Stores, tables: Iterable[TableInfo]) -> None:
+    """Create or replace their entries, where the catalog is not the registry itself."""
+    if _is_outside(stores):
+        for table in tables:
+            stores.catalog.register(table)
+
+
+def forget_in_catalog(stores: Stores, dataset_ids: Sequence[str]) -> int:
+    """Remove their entries, where the catalog is not the registry itself; returns how many there were."""
+    return stores.catalog.remove(dataset_ids) if _is_outside(stores) and dataset_ids else 0
+
+
+def known_to_catalog(stores: Stores, dataset_ids: Iterable[str]) -> int:
+    """How many of these the catalog has, where it is not the registry itself."""
+    return sum(_is_known(stores, one) for one in dataset_ids) if _is_outside(stores) else 0
+
+
+def catalog_name(stores: Stores, table: TableInfo) -> str:
+    """The table's name in the catalog: Glue's `database.table`, or the one by which people know it."""
+    return aws_stores.glue_path(stores.settings, table.dataset_id) if _is_outside(stores) else table.name
+
+
+def unlinked_tables(stores: Stores) -> list[str]:
+    """Glue tables (`database.table`) of a dataset that the registry has not, and what others put into the database."""
+    if not _is_outside(stores):
+        return []
+    found = dict(aws_stores.catalog(stores.settings).datasets())
+    with transaction(stores.engine) as connection:
+        known: set[str] = set(connection.execute(select(datasets.c.dataset_id)).scalars())
+    return sorted(name for name, dataset_id in found.items() if dataset_id not in known)
+
+
+def _is_outside(stores: Stores) -> bool:
+    return stores.settings.adapter("catalog") == "aws"
+
+
+def _is_known(stores: Stores, dataset_id: str) -> bool:
+    try:
+        stores.catalog.columns(dataset_id)
+    except NotFound:
+        return False
+    return True
