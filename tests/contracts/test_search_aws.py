@@ -6,7 +6,7 @@ import functools
 import random
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("foundation.contracts.search")
 from foundation.adapters.aws import search_manifest  # noqa: E402
 from foundation.adapters.aws.search import OpenSearchIndex  # noqa: E402
 from foundation.adapters.aws.search_client import connect  # noqa: E402
+from foundation.adapters.aws.search_manifest import Manifest, ManifestStore  # noqa: E402
 from foundation.contracts.search import Child, SearchIndexContract  # noqa: E402
 from foundation.contracts.search_samples import (  # noqa: E402
     DIMENSION,
@@ -26,7 +27,7 @@ from foundation.contracts.search_samples import (  # noqa: E402
     make_chunk,
     make_version,
 )
-from foundation.errors import ConfigurationError, InvalidInput  # noqa: E402
+from foundation.errors import ConfigurationError, InvalidInput, Unavailable  # noqa: E402
 from foundation.settings import OpenSearchSettings, Settings  # noqa: E402
 from foundation.types import IndexedChunk, SearchFilter  # noqa: E402
 from tests.engines.opensearch import OpenSearch  # noqa: E402
@@ -135,6 +136,34 @@ def test_an_access_that_changes_while_the_version_is_written_anew_does_not_bring
     assert index.count("v1") == 300 == _stored(index)
 
 
+def test_a_reader_does_not_see_what_others_write_or_delete_between_its_look_at_the_manifest_and_its_search(
+    factory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer, stuck = factory(), factory(), factory()
+    writer.write_version("v1", make_version("v1", ["alpha"] * 3))
+
+    def fail(*_: object) -> None:
+        raise Unavailable("the writer stops here")
+
+    monkeypatch.setattr(stuck._writes, "_confirm", fail)
+
+    def half_write() -> None:
+        with pytest.raises(Unavailable, match="stops here"):
+            stuck.write_versions({v: make_version(v, ["alpha half"]) for v in ("v1", "v2")})
+        assert _stored(reader) == 5
+
+    _interrupt(monkeypatch, reader, half_write)
+    assert [hit.text for hit in reader.search("alpha", direction(0), PUBLIC)] == ["alpha"] * 3
+    _interrupt(monkeypatch, reader, lambda: writer.write_version("v1", make_version("v1", ["alpha new"])))
+    assert [hit.text for hit in reader.search("alpha", direction(0), PUBLIC)] == ["alpha new"]
+    _interrupt(monkeypatch, reader, lambda: writer.write_version("v1", make_version("v1", ["alpha newer"])))
+    assert set(reader.vectors(["chk_v1_0"])) == {"chk_v1_0"}
+    _interrupt(monkeypatch, reader, lambda: writer.write_version("v1", make_version("v1", ["alpha newest"])))
+    assert reader.count() == 1
+    _interrupt(monkeypatch, reader, writer.remove)
+    assert reader.search("alpha", direction(0), PUBLIC) == []
+
+
 def test_what_a_killed_writer_left_is_never_seen_and_goes_with_its_version_or_after_a_day(
     factory: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +251,19 @@ def test_a_removed_index_is_empty_for_its_readers_and_can_be_built_anew(factory:
     writer.remove()
     writer.write_version("v2", make_version("v2", ["beta"]))
     assert [hit.version_id for hit in reader.search("", direction(0), PUBLIC)] == ["v2"]
+
+
+def _interrupt(monkeypatch: pytest.MonkeyPatch, index: OpenSearchIndex, then: Callable[[], object]) -> None:
+    """Let `then` happen right after this index has next read its manifest."""
+    read, waiting = ManifestStore.read, [then]
+
+    def read_and_then() -> Manifest | None:
+        found = read(index._manifest)
+        while waiting:
+            waiting.pop()()
+        return found
+
+    monkeypatch.setattr(index._manifest, "read", read_and_then)
 
 
 def _stored(index: OpenSearchIndex) -> int:

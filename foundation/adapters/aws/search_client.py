@@ -18,7 +18,7 @@ from foundation.settings import Settings
 
 Result = TypeVar("Result")
 
-READ_TRIES, WRITE_TRIES = 3, 8
+READ_TRIES, WRITE_TRIES = 3, 12
 """Somebody waits for an answer; a run rather waits until a node has started again."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _CONNECTIONS = 20
