@@ -23,7 +23,7 @@ from cli.nursery import Nursery, Program
 from cli.processes import Child, free_port, stop_all
 from foundation.adapters.embedded import postgres
 from foundation.errors import ConfigurationError, Unavailable
-from foundation.registry.address import postgres_folder, registry_url
+from foundation.registry.address import passwords, postgres_folder, registry_url
 from foundation.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -176,9 +176,9 @@ class Stack:
         return None if free_port(host, port) == port else port
 
     def _start_postgres(self) -> None:
-        url = registry_url(self.settings, start=True)
+        registry_url(self.settings, start=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as apart:
-            apart.submit(_migrate, url).result()
+            apart.submit(_migrate, self.settings).result()
 
     def _environment(self) -> dict[str, str]:
         """Of all programs."""
@@ -275,11 +275,11 @@ class Stack:
             time.sleep(0.2)
 
 
-def _migrate(url: str) -> None:
+def _migrate(settings: Settings) -> None:
     """In a process of its own: SQLAlchemy and Alembic would stay in ours, which waits for days."""
     from foundation.registry.database import create_registry_engine, migrate
 
-    engine = create_registry_engine(url)
+    engine = create_registry_engine(registry_url(settings, start=False), password=passwords(settings))
     migrate(engine)
     engine.dispose()
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from foundation.errors import ConfigurationError
@@ -38,6 +38,27 @@ class DatabaseSettings(_Group):
     )
     pool_size: int = Field(5, ge=1, description="Connections that a process keeps open; it may double them briefly.")
     connect_timeout_s: int = Field(5, ge=1, description="Seconds to wait for a connection before the answer is 503.")
+    ssl_mode: Literal["require", "verify-ca", "verify-full"] | None = Field(
+        None,
+        description="TLS to the server of the URL, and how much of its certificate is checked; empty: as it comes.",
+    )
+    ssl_root_cert: Path | None = Field(
+        None, description="Certificates (PEM) that sign the server's, such as RDS's bundle; the verify modes need them."
+    )
+    iam: bool = Field(
+        False, description="Log in to RDS with IAM: a token is made for each connection, and the URL has no password."
+    )
+    reader_password: SecretStr | None = Field(
+        None,
+        description="Password that the role `askline_reader`, by which questions run, is given at a server of your own."
+        " Empty: the server asks for none, or IAM lets it in.",
+    )
+
+    @model_validator(mode="after")
+    def _tls_for_tokens(self) -> Self:
+        if self.iam and (self.url is None or self.ssl_mode is None):
+            raise ValueError("iam needs url and ssl_mode: RDS takes a token by TLS only")
+        return self
 
 
 class ServiceSettings(_Group):

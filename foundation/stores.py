@@ -33,7 +33,7 @@ from foundation.ports.relational import Relational
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
 from foundation.registry import search_indexes
-from foundation.registry.address import registry_url
+from foundation.registry.address import passwords, registry_url
 from foundation.registry.database import create_registry_engine, migrate, transaction
 from foundation.registry.search_indexes import PhysicalIndex
 from foundation.resolution import Resolver
@@ -58,7 +58,10 @@ class Stores:
     def engine(self) -> Engine:
         database = self.settings.database
         engine = create_registry_engine(
-            self.database_url, pool_size=database.pool_size, connect_timeout_s=database.connect_timeout_s
+            self.database_url,
+            pool_size=database.pool_size,
+            connect_timeout_s=database.connect_timeout_s,
+            password=passwords(self.settings),
         )
         migrate(engine)
         return engine
@@ -153,7 +156,13 @@ class Stores:
 
     @cached_property
     def relational(self) -> Relational:
-        relational = PostgresRelational(self.database_url, timeout_seconds=self.settings.query.statement_timeout_s)
+        reader = self.settings.database.reader_password
+        relational = PostgresRelational(
+            self.database_url,
+            reader_password=reader.get_secret_value() if reader else None,
+            password=passwords(self.settings),
+            timeout_seconds=self.settings.query.statement_timeout_s,
+        )
         relational.prepare()
         return relational
 

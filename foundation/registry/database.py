@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from foundation.errors import InvalidInput, Unavailable
+from foundation.registry.address import Password
 from foundation.registry.tables import SCHEMA
 
 MIGRATION_LOCK = 0x41534B4C  # "ASKL": every process of Askline takes the same advisory lock
 
 
-def create_registry_engine(url: str, *, pool_size: int = 5, connect_timeout_s: int = 5) -> Engine:
-    """An engine with psycopg 3. Broken connections are replaced, so that a restarted server is found again."""
-    return create_engine(
+def create_registry_engine(
+    url: str, *, pool_size: int = 5, connect_timeout_s: int = 5, password: Password | None = None
+) -> Engine:
+    """An engine with psycopg 3. Broken connections are replaced, so that a restarted server is found again.
+
+    `password` is asked for the password of each new connection.
+    """
+    engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
         max_overflow=pool_size,
@@ -30,6 +37,18 @@ def create_registry_engine(url: str, *, pool_size: int = 5, connect_timeout_s: i
         pool_timeout=connect_timeout_s,
         connect_args={"connect_timeout": connect_timeout_s, "options": "-c timezone=utc -c statement_timeout=60000"},
     )
+    if password is not None:
+        ask_for_passwords(engine, password)
+    return engine
+
+
+def ask_for_passwords(engine: Engine, password: Password) -> None:
+    """From now on each new connection of the engine gets its own."""
+    user = engine.url.username or ""
+
+    @event.listens_for(engine, "do_connect")
+    def _fill_in(dialect: Any, record: Any, arguments: Any, parameters: dict[str, Any]) -> None:
+        parameters["password"] = password(user)
 
 
 def migrate(engine: Engine) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 
 from foundation.errors import QueryFailed, QueryTimedOut, Unavailable
 from foundation.types import GuardedSql, QueryResult
@@ -22,7 +24,16 @@ class ReaderPool:
     that is always rolled back; then everything that it may have left in the session is discarded.
     """
 
-    def __init__(self, conninfo: str, *, size: int = 8, timeout_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        size: int = 8,
+        timeout_seconds: float = 10.0,
+        password: Callable[[], str] | None = None,
+    ) -> None:
+        """`password` makes that of each new connection."""
+        self._password = password
         self._conninfo = conninfo
         self._timeout = timeout_seconds
         self._slots = threading.BoundedSemaphore(size)
@@ -60,7 +71,10 @@ class ReaderPool:
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         try:
             return psycopg.connect(
-                self._conninfo, autocommit=True, prepare_threshold=None, cursor_factory=psycopg.RawCursor
+                self._conninfo if self._password is None else make_conninfo(self._conninfo, password=self._password()),
+                autocommit=True,
+                prepare_threshold=None,
+                cursor_factory=psycopg.RawCursor,
             )
         except psycopg.OperationalError as error:
             raise Unavailable(f"Postgres does not answer: {_first_line(error)}") from error

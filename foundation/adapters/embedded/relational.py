@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from psycopg import errors, sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foundation.adapters.embedded.reader import ReaderPool
 from foundation.errors import NotFound, StageFailed, Unavailable
@@ -43,8 +43,9 @@ _REVOKED = (
 class PostgresRelational:
     """A Relational. `owner_url` is a role that owns the schemas; questions run as the role `askline_reader`.
 
-    `reader_url` overrides how the reader connects (a server that asks for a password); `prepare` then leaves the
-    password alone. `work_mem_mb` bounds one sort or hash, `temp_file_mb` what a query may spill.
+    `reader_url` overrides how the reader connects; `prepare` then leaves its password alone. `reader_password` is what
+    `prepare` gives it at a server that asks for one; `password` makes those of each new connection, by user.
+    `work_mem_mb` bounds one sort or hash, `temp_file_mb` what a query may spill.
     """
 
     dialect = "postgres"
@@ -54,12 +55,15 @@ class PostgresRelational:
         owner_url: str,
         *,
         reader_url: str | None = None,
+        reader_password: str | None = None,
+        password: Callable[[str], str] | None = None,
         timeout_seconds: float = 10.0,
         pool_size: int = 8,
         work_mem_mb: int = 32,
         temp_file_mb: int = 512,
     ) -> None:
         self._owner_url = owner_url
+        self._reader_password, self._password = reader_password, password
         milliseconds = max(1, round(timeout_seconds * 1000))
         self._reader_settings = {
             "statement_timeout": f"{milliseconds}ms",
@@ -74,11 +78,12 @@ class PostgresRelational:
         self._temp_file_limit = f"{temp_file_mb}MB"
         # As start-up options too, so that two users of one server can differ; `discard all` comes back to these.
         options = " ".join(f"-c {name}={value}" for name, value in self._reader_settings.items())
-        reader = reader_url or make_conninfo(owner_url, user=READER, password=None)
+        reader = reader_url or make_conninfo(owner_url, user=READER, password=reader_password)
         self._pool = ReaderPool(
             make_conninfo(reader, options=options, connect_timeout=5, application_name="askline reader"),
             size=pool_size,
             timeout_seconds=timeout_seconds,
+            password=(lambda: password(READER)) if password is not None else None,
         )
 
     # Questions
@@ -123,6 +128,7 @@ class PostgresRelational:
                         "alter role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls noinherit"
                     ).format(role)
                 )
+            self._let_reader_in(connection, role)
             settings = dict(self._reader_settings)
             if superuser:
                 settings["temp_file_limit"] = self._temp_file_limit
@@ -143,6 +149,13 @@ class PostgresRelational:
                 connection.execute(sql.SQL(statement).format(db=here, role=role))
             if superuser:
                 self._revoke_functions(connection)
+
+    def _let_reader_in(self, connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
+        if self._password is not None:  # RDS takes tokens of those who have this role
+            connection.execute(sql.SQL("grant rds_iam to {}").format(role))
+        elif self._reader_password is not None:
+            secret = sql.Literal(self._reader_password)
+            connection.execute(sql.SQL("alter role {} password {}").format(role, secret))
 
     def _revoke_functions(self, connection: psycopg.Connection[Any]) -> None:
         found = connection.execute(
@@ -273,11 +286,18 @@ class PostgresRelational:
         ).fetchall()
         return [name for (name,) in found]
 
+    def _owner_password(self) -> dict[str, Any]:
+        if self._password is None:
+            return {}
+        return {"password": self._password(str(conninfo_to_dict(self._owner_url).get("user", "")))}
+
     @contextmanager
     def _owner(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of the owner's in one transaction; Unavailable when the server is not there or goes away."""
         try:
-            connection = psycopg.connect(self._owner_url, connect_timeout=5, application_name="askline copies")
+            connection = psycopg.connect(
+                self._owner_url, **self._owner_password(), connect_timeout=5, application_name="askline copies"
+            )
         except psycopg.OperationalError as error:
             raise Unavailable(f"Postgres does not answer: {str(error).splitlines()[0]}") from error
         try:
