@@ -3,6 +3,7 @@ rest."""
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,9 @@ from foundation.adapters.aws.clients import session
 from foundation.adapters.aws.errors import first_line
 from foundation.errors import AsklineError, ConfigurationError, Conflict, InvalidInput, Unavailable
 from foundation.settings import Settings
+
+# It warns of each failed try, with a traceback; what stays failed is raised here, by its name.
+logging.getLogger("opensearch").setLevel(logging.ERROR)
 
 Result = TypeVar("Result")
 
