@@ -5,7 +5,7 @@ versions/<version>/parsed/<parser>/elements.json  elements, page sizes, title, w
 versions/<version>/parsed/<parser>/words.parquet  word boxes, where the format has them
 versions/<version>/chunks/<chunker>.parquet       chunks with their text
 versions/<version>/embeddings/<model>.parquet     a vector a chunk, with model, revision and dimension
-versions/<version>/tables/<ordinal>.parquet       typed tables
+versions/<version>/tables/<ordinal>/table.parquet typed tables; each in a folder, which is what Glue points to
 versions/<version>/tables.json                    their columns and profiles
 versions/<version>/members/<ordinal>              files inside the file, as they came
 versions/<version>/members.json                   their places and names
@@ -49,7 +49,7 @@ def prefix(version_id: str) -> str:
 
 
 def table_key(version_id: str, ordinal: int) -> str:
-    return f"{prefix(version_id)}{TABLES}{ordinal}.parquet"
+    return f"{prefix(version_id)}{TABLES}{ordinal}/table.parquet"
 
 
 def _part(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,6 +13,7 @@ from foundation.registry.database import transaction
 from foundation.registry.datasets import column_from_json, datasets_of, remove_datasets, save_dataset
 from foundation.registry.table_names import names_of_document, names_taken, save_names
 from foundation.stores import Stores
+from foundation.table_catalog import forget_in_catalog, tell_catalog
 from foundation.types import ParsedTable, ParsedWorkbook, TableInfo
 from pipelines.parsing.table_names import table_name
 
@@ -40,9 +40,11 @@ def save_tables(stores: Stores, version_id: str, parsed: ParsedWorkbook) -> dict
     """Keep what was parsed of these bytes: Parquet, profiles, catalog. Returns the stage's counts."""
     workbook = stores.artefacts.save_workbook(version_id, parsed)
     _remove_others(stores, version_id, {table.ordinal for table in workbook.tables})
+    tables = [dataset_of(version_id, table) for table in workbook.tables]
     with transaction(stores.engine) as connection:
-        for table in workbook.tables:
-            save_dataset(connection, dataset_of(version_id, table))
+        for table in tables:
+            save_dataset(connection, table)
+    tell_catalog(stores, tables)
     return {
         "tables": len(workbook.tables),
         "rows": sum(t.row_count for t in workbook.tables),
@@ -57,8 +59,8 @@ def copy_tables(stores: Stores, version_id: str, file_name: str) -> dict[str, An
     copied = 0
     for row in found:
         columns = tuple(column_from_json(column) for column in row["columns"])
-        path = Path(stores.derived_path(row["parquet_key"]))
-        copied += stores.relational.copy_parquet(row["postgres_table"], columns, path)
+        with stores.derived.local_path(row["parquet_key"]) as path:
+            copied += stores.relational.copy_parquet(row["postgres_table"], columns, path)
         types = stores.relational.column_types(row["postgres_table"])
         wrong = [c.name for c in columns if types.get(c.name) != c.type]
         if wrong:
@@ -70,6 +72,7 @@ def _remove_others(stores: Stores, version_id: str, ordinals: set[int]) -> None:
     """Tables that an earlier parser found in these bytes and this one does not."""
     with transaction(stores.engine) as connection:
         gone = [row for row in datasets_of(connection, version_id) if row["ordinal"] not in ordinals]
+        forget_in_catalog(stores, [row["dataset_id"] for row in gone])
         remove_datasets(connection, [row["dataset_id"] for row in gone])
     for row in gone:
         stores.relational.drop_table(row["postgres_table"])

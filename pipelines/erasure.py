@@ -8,15 +8,17 @@ from dataclasses import asdict, dataclass
 import dagster as dg
 from sqlalchemy import Connection, RowMapping
 
+from foundation import aws_stores
 from foundation.artefacts import TABLES, prefix
 from foundation.card import SIDECAR
 from foundation.index_access import tell_index
 from foundation.registry import content_locks, erasures
 from foundation.registry.conversations import count_quotes, erase_quotes
 from foundation.registry.database import transaction
-from foundation.registry.datasets import datasets_of, marts_using
+from foundation.registry.datasets import datasets_of, marts_using, remove_datasets
 from foundation.registry.intake import lock_key
 from foundation.stores import Stores
+from foundation.table_catalog import forget_in_catalog, known_to_catalog
 from pipelines.dagster_traces import DagsterTraces
 from pipelines.marts import withdraw_marts_using
 from pipelines.transform.outputs import DbtOutputs
@@ -136,10 +138,14 @@ class _Erasure:
                 lambda: withdraw_marts_using(at, versions),
             ),
             ("dbt_outputs", self.dbt.count, self.dbt.remove),
+            *self._athena(),
             (
                 "catalog",
-                lambda: self._registry(lambda c: sum(len(datasets_of(c, v)) for v in versions)),
-                lambda: at.catalog.remove(catalog),
+                lambda: (
+                    self._registry(lambda c: sum(len(datasets_of(c, v)) for v in versions))
+                    + known_to_catalog(at, catalog)
+                ),
+                lambda: forget_in_catalog(at, catalog) + self._registry(lambda c: remove_datasets(c, catalog)),
             ),
             (
                 "parquet",
@@ -168,6 +174,18 @@ class _Erasure:
                 lambda: self._registry(lambda c: erasures.remaining_rows(c, self.document_id, versions)),
                 lambda: self._registry(lambda c: erasures.remove_rows(c, self.document_id, versions)),
             ),
+        ]
+
+    def _athena(self) -> list[tuple[str, Callable[[], int], Callable[[], int]]]:
+        """Results that were not removed when they were read, and what an interrupted build of dbt left in S3."""
+        if self.at.warehouse.dialect != "athena":
+            return []
+        settings = self.at.settings
+        results = aws_stores.folder(settings, aws_stores.results_location(settings))
+        lake = aws_stores.dbt_lake(settings)
+        return [
+            ("athena_results", lambda: sum(1 for _ in results.listing()), lambda: results.purge_prefix("")),
+            ("dbt_builds", lake.count, lake.clear),
         ]
 
     def clear(self, name: str, count: Callable[[], int], remove: Callable[[], int]) -> StoreReport:

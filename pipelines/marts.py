@@ -1,8 +1,8 @@
 """Publication of dbt's marts: whole or not at all, only tested, only from versions that still answer.
 
-A published mart is a Parquet file `marts/<mart>/<build>.parquet` of the derived store, a catalog entry of kind `mart`
-and the uploads that it was built from; a principal sees it who may see all of these. Readers that have opened a file
-when the next one is published have SUPERSEDED_S to finish; an erasure does not wait for them.
+A published mart is a Parquet file `marts/<mart>/<build>/table.parquet` of the derived store, a catalog entry of kind
+`mart` and the uploads that it was built from; a principal sees it who may see all of these. Readers that have opened a
+file when the next one is published have SUPERSEDED_S to finish; an erasure does not wait for them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from foundation.registry.datasets import (
 )
 from foundation.registry.tables import active_intervals, datasets, documents, mart_sources
 from foundation.stores import Stores
+from foundation.table_catalog import forget_in_catalog, tell_catalog
 from foundation.types import Column, ColumnType, TableInfo
 from pipelines.parsing.column_profile import ColumnProfile
 from pipelines.transform.contracts import mart_sources_now
@@ -91,7 +92,7 @@ def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds, 
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         if not _all_active(connection, {version for _, version in sources}):
             return None
-        key = f"{_PREFIX}{mart.name}/{new_id('bld')}.parquet"
+        key = f"{_PREFIX}{mart.name}/{new_id('bld')}/table.parquet"
         with parquet.open("rb") as file:
             stores.derived.put(key, file)
         table = TableInfo(
@@ -108,6 +109,7 @@ def publish_mart(stores: Stores, mart: Mart, parquet: Path, sources: SourceIds, 
         )
         save_dataset(connection, table)
         replace_mart_sources(connection, table.dataset_id, sources)
+        tell_catalog(stores, [table])
     return Publication(mart.name, table, sources)
 
 
@@ -118,6 +120,7 @@ def withdraw_marts(stores: Stores, names: Iterable[str]) -> list[str]:
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         rows = connection.execute(select(datasets.c.dataset_id).where(datasets.c.dataset_id.in_(ids)))
         published: set[str] = set(rows.scalars())
+        forget_in_catalog(stores, sorted(published))
         remove_datasets(connection, sorted(published))
     purge_superseded(stores)
     return sorted(ids[found] for found in published)
@@ -130,7 +133,9 @@ def withdraw_marts_using(stores: Stores, version_ids: Sequence[str]) -> int:
     """
     with transaction(stores.engine) as connection:
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        withdrawn = remove_datasets(connection, [row["dataset_id"] for row in marts_using(connection, version_ids)])
+        affected = [row["dataset_id"] for row in marts_using(connection, version_ids)]
+        forget_in_catalog(stores, affected)
+        withdrawn = remove_datasets(connection, affected)
     purge_superseded(stores, older_than_s=0)
     _clear_exports(dbt_folder(stores.settings))
     return withdrawn

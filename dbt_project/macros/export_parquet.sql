@@ -2,6 +2,6 @@
 {% macro export_parquet(relation) %}
   {% if execute and target.type == 'duckdb' %}
     {% set path = env_var('ASKLINE_DBT_FOLDER') ~ '/marts/' ~ relation.identifier ~ '.parquet' %}
-    copy (select * from {{ relation }}) to '{{ quoted(path) }}' (format parquet, compression zstd)
+    copy (select * from {{ relation }}) to '{{ path | replace("'", "''") }}' (format parquet, compression zstd)
   {% endif %}
 {% endmacro %}

@@ -1,24 +1,34 @@
-{#- One view a source table, over the Parquet files that satisfy its contract, in the contract's column types.
+{#- One view a source table, over the tables that satisfy its contract, in the contract's column types.
 
-    <ASKLINE_DBT_FOLDER>/sources.json, written by pipelines/transform/contracts.py before dbt starts, lists them:
-    {"encounters": [{"path": "/…/0.parquet", "columns": ["id", "start", …]}, …], …}
+    pipelines/transform/contracts.py lists them before dbt starts, for DuckDB in <ASKLINE_DBT_FOLDER>/sources.json:
+    {"encounters": [{"from": "read_parquet('/…/table.parquet')", "columns": ["id", "start", …]}, …], …}
+    and for Athena, where a statement cannot read that file, each source in the variable ASKLINE_DBT_SOURCE_<NAME>.
 
-    Each file is cast on its own: read_parquet(…, union_by_name = true) takes the type of one file for all, so that it
+    Each is cast on its own: read_parquet(…, union_by_name = true) takes the type of one file for all, so that it
     fails on a code that is a number in one file and a date in another. -#}
 {% macro create_source_views() %}
-  {% if execute and target.type == 'duckdb' %}
-    {% set listing = env_var('ASKLINE_DBT_FOLDER') ~ '/sources.json' %}
-    {% set found = fromjson(run_query("select content from read_text('" ~ quoted(listing) ~ "')").columns[0].values()[0]) %}
+  {% if execute %}
     {% for source in graph.sources.values() %}
-      {% set relation = api.Relation.create(database=source.database, schema=source.schema, identifier=source.identifier) %}
+      {% set files = source_files(source.name) %}
+      {% set relation = api.Relation.create(database=source.database, schema=source.schema, identifier=source.identifier, type='view') %}
       {% if loop.first %}{% do adapter.create_schema(relation) %}{% endif %}
-      {% if source.name in found %}
-        {% do run_query('create or replace view ' ~ relation ~ ' as ' ~ source_query(source, found[source.name])) %}
+      {% if files %}
+        {% do run_query('create or replace view ' ~ relation ~ ' as ' ~ source_query(source, files)) %}
       {% else %}
         {% do run_query('drop view if exists ' ~ relation) %}
       {% endif %}
     {% endfor %}
   {% endif %}
+{% endmacro %}
+
+
+{% macro source_files(name) %}
+  {% if target.type == 'duckdb' %}
+    {% set listing = env_var('ASKLINE_DBT_FOLDER') ~ '/sources.json' %}
+    {% set content = run_query("select content from read_text('" ~ listing | replace("'", "''") ~ "')") %}
+    {{ return(fromjson(content.columns[0].values()[0]).get(name)) }}
+  {% endif %}
+  {{ return(fromjson(env_var('ASKLINE_DBT_SOURCE_' ~ name | upper, 'null'))) }}
 {% endmacro %}
 
 
@@ -42,12 +52,9 @@
     {% set value = adapter.quote(column.name) if column.name in file.columns else 'null' %}
     {% do columns.append('cast(' ~ value ~ ' as ' ~ column.data_type ~ ') as ' ~ adapter.quote(column.name)) %}
   {% endfor %}
-  {% set query = 'select ' ~ columns | join(', ') ~ " from read_parquet('" ~ quoted(file.path) ~ "')" %}
+  {% set query = 'select ' ~ columns | join(', ') ~ ' from ' ~ file['from'] %}
   {% if numbered_by %}
     {% set query = 'select *, row_number() over (partition by ' ~ numbered_by ~ ') as copy_number from (' ~ query ~ ')' %}
   {% endif %}
   {{ return(query) }}
 {% endmacro %}
-
-
-{% macro quoted(text) %}{{ return(text | replace("'", "''")) }}{% endmacro %}

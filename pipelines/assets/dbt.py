@@ -19,6 +19,7 @@ from pipelines.marts import Publication, publish_mart, purge_superseded, refusal
 from pipelines.resources import StoresResource
 from pipelines.transform.contracts import Source, mart_sources_now, write_sources
 from pipelines.transform.dbt_cli import OfflineDbt, build_folder
+from pipelines.transform.lake_build import place_of_build
 from pipelines.transform.manifest import PROJECT, dbt_folder, project_manifest
 
 MANIFEST = project_manifest()
@@ -88,24 +89,25 @@ def dbt_models(context: dg.AssetExecutionContext, stores: StoresResource, dbt: O
         if not (selected | checked) - missing.keys():
             return
         write_sources(at, sources, target.parent / "sources.json")
-        held: dict[str, dg.Output[Any]] = {}
-        build = _start(context, dbt, target, missing)
-        for event in build.stream():
-            if isinstance(event, dg.Output) and event.output_name in MANIFEST.marts:
-                held[event.output_name] = event  # a mart is materialized when it is published
-            else:
-                yield event
-        results = _results(build, target)
-        for name, reason in refusals(MANIFEST, results).items():
-            published = None
-            if reason is None:
-                export = target.parent / "marts" / f"{name}.parquet"
-                published = publish_mart(at, MANIFEST.marts[name], export, wanted[name], context.run.run_id)
-                reason = "one of its sources was replaced or deleted meanwhile; the next run takes the new ones"
-            if published is None:
-                _note(context, name, f"Not published, what was published before stays: {reason}.")
-            else:
-                yield _materialized(held[name], published, sources)
+        with place_of_build(at, sources) as place:
+            held: dict[str, dg.Output[Any]] = {}
+            build = _start(context, dbt, target, place.target, missing)
+            for event in build.stream():
+                if isinstance(event, dg.Output) and event.output_name in MANIFEST.marts:
+                    held[event.output_name] = event  # a mart is materialized when it is published
+                else:
+                    yield event
+            results = _results(build, target)
+            for name, reason in refusals(MANIFEST, results).items():
+                published = None
+                if reason is None:
+                    export = place.exported(name, target.parent / "marts")
+                    published = publish_mart(at, MANIFEST.marts[name], export, wanted[name], context.run.run_id)
+                    reason = "one of its sources was replaced or deleted meanwhile; the next run takes the new ones"
+                if published is None:
+                    _note(context, name, f"Not published, what was published before stays: {reason}.")
+                else:
+                    yield _materialized(held[name], published, sources)
         purge_superseded(at)
         _raise_errors(results)
 
@@ -120,10 +122,11 @@ def _note(context: dg.AssetExecutionContext, model: str, text: str) -> None:
 
 
 def _start(
-    context: dg.AssetExecutionContext, dbt: OfflineDbt, target: Path, missing: Collection[str]
+    context: dg.AssetExecutionContext, dbt: OfflineDbt, target: Path, profile: str, missing: Collection[str]
 ) -> DbtCliInvocation:
+    """`profile`: the target of profiles.yml."""
     (target / RUN_RESULTS).unlink(missing_ok=True)
-    args = ["build", *(["--exclude", " ".join(sorted(missing))] if missing else [])]
+    args = ["build", "--target", profile, *(["--exclude", " ".join(sorted(missing))] if missing else [])]
     return dbt.cli(args, context=context, target_path=target, raise_on_error=False)
 
 

@@ -6,7 +6,7 @@ dbt_project/models/staging/sources.yml holds the contracts and says what its fie
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,9 +133,17 @@ def mart_sources_now(
 
 
 def write_sources(stores: Stores, sources: Mapping[str, Sequence[Source]], path: Path) -> None:
-    """The list that the macro create_source_views reads."""
-    listing = {
-        name: [{"path": stores.derived_path(s.parquet_key), "columns": s.columns} for s in found]
-        for name, found in sources.items()
-    }
-    path.write_text(json.dumps(listing))
+    """The list that the macro create_source_views reads; on Athena only the record of what a build reads."""
+
+    def read(source: Source) -> str:
+        if stores.warehouse.dialect == "athena":
+            return source.table
+        quoted = stores.derived_path(source.parquet_key).replace("'", "''")
+        return f"read_parquet('{quoted}')"
+
+    path.write_text(json.dumps({name: listed(found, read) for name, found in sources.items()}))
+
+
+def listed(sources: Sequence[Source], read: Callable[[Source], str]) -> list[dict[str, Any]]:
+    """`read`: what stands after FROM. The version is there for an erasure, which looks for it."""
+    return [{"from": read(source), "columns": source.columns, "version": source.version_id} for source in sources]

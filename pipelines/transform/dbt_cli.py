@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import version
@@ -50,14 +50,15 @@ def build_folder(folder: Path) -> Iterator[Path]:
         if parsed.is_file() and not (target / parsed.name).exists():
             shutil.copy(parsed, target)
         try:
-            with _environment({**OFFLINE, "ASKLINE_DBT_FOLDER": str(folder)}):
+            with environment({**OFFLINE, "ASKLINE_DBT_FOLDER": str(folder)}):
                 yield target
         finally:
             shutil.rmtree(exports, ignore_errors=True)
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Ours has these variables meanwhile, and so have the processes that we start."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,7 +1,7 @@
 """Athena: its API over moto's S3 and Glue, its SQL on a real Trino.
 
 Not like Amazon's: the SQL is that of Trino 476, which may know more functions; DESCRIBE, SHOW CREATE TABLE and EXPLAIN
-print Trino's shapes; statistics are rough; no Hive DDL, no Iceberg, no reuse of results.
+print Trino's shapes; statistics are rough; no Hive DDL, no table properties, no Iceberg, no reuse of results.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ class Execution:
         if self.parameters:
             quoted = sql.replace("'", "''")
             sql = f"EXECUTE IMMEDIATE '{quoted}' USING {', '.join(self.parameters)}"
-        self.result = trino.run(sql, schema, self.watch, self.plan.session)
+        if sql:
+            self.result = trino.run(sql, schema, self.watch, self.plan.session)
 
     def _fail(self, error: TrinoError) -> None:
         self.error, self.result = error, Result(scanned=self.result.scanned)

@@ -24,13 +24,14 @@ _VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\b", re.I)
 _MAKE_DATABASE = re.compile(
     rf"CREATE\s+(?:DATABASE|SCHEMA)\s+(IF\s+NOT\s+EXISTS\s+)?{_NAME}(?:.*?LOCATION\s+'([^']+)')?", re.I | re.S
 )
+_TABLE_PROPERTIES = re.compile(r"ALTER\s+TABLE\s.*SET\s+TBLPROPERTIES", re.I | re.S)
 _PASSED_ON = {"format": "format", "partitioned_by": "partitioned_by", "bucketed_by": "bucketed_by",
               "bucket_count": "bucket_count"}  # fmt: skip
 
 
 @dataclass(slots=True)
 class Plan:
-    """What Trino runs for one statement of Athena, and what Athena calls it."""
+    """What Trino runs for one statement of Athena (nothing, if that is empty), and what Athena calls it."""
 
     sql: str
     kind: str
@@ -64,6 +65,8 @@ def plan(sql: str, schema: str | None, results: str) -> Plan:
     if found := _MAKE_DATABASE.match(hive):
         where = f" WITH (location = '{found[3]}')" if found[3] else ""
         return Plan(f"CREATE SCHEMA {found[1] or ''}{found[2]}{where}", "DDL", "CREATE_DATABASE")
+    if _TABLE_PROPERTIES.match(hive):
+        return Plan("", "DDL", "ALTER_TABLE")
     if word not in _TAKEN or word == "CREATE":
         raise _syntax_error(f"mismatched input '{statement[:30]}'. Queries of this type are not supported")
     return Plan(re.sub(r"(?i)^DROP\s+DATABASE", "DROP SCHEMA", hive), "DDL", word)
