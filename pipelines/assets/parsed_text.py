@@ -13,7 +13,7 @@ from foundation.registry.database import transaction
 from foundation.registry.stages import save_warnings, share_warnings
 from foundation.registry.version_keys import Key, key_of
 from foundation.stores import Stores
-from foundation.types import ClaimedVersion, ParsedDocument, Stage
+from foundation.types import ClaimedVersion, ParsedDocument, ParsedTable, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.raw_files import raw_files
 from pipelines.assets.tables import structured_tables
@@ -83,11 +83,16 @@ def _parse(stores: Stores, versions: Sequence[ClaimedVersion], warnings: _Warnin
         )
 
 
+def _rows(stores: Stores, table: ParsedTable) -> Iterator[tuple[Any, ...]]:
+    with stores.derived.local_path(table.parquet_path) as path:
+        yield from iter_rows(str(path), table.columns)
+
+
 def _table_text(stores: Stores, version: ClaimedVersion) -> ParsedDocument:
     workbook = stores.artefacts.load_workbook(version.version_id)
     return table_document(
         workbook,
-        lambda table: iter_rows(stores.derived_path(table.parquet_path), table.columns),
+        lambda table: _rows(stores, table),
         TABLE_TEXT,
         whole=lambda columns: declares(columns, stores.graph_schema),
     )

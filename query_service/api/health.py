@@ -75,6 +75,9 @@ def _checks(services: Services, wanted: Collection[str] = _ALL) -> dict[str, dic
         return {"model": stores.embedder.model, "dimension": stores.embedder.dimension}
 
     def landing() -> dict[str, Any]:
+        if services.settings.adapter("objects") == "aws":
+            stores.landing.exists("health")  # raises where the bucket does not let us look
+            return {"bucket": services.settings.s3.bucket}
         folder = services.settings.landing_folder
         _ = stores.landing  # makes the folder where it is not there yet
         if not os.access(folder, os.R_OK | os.W_OK):
