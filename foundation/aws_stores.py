@@ -5,6 +5,7 @@ The registry, the Postgres copies and the graph have one adapter for both profil
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from foundation.errors import ConfigurationError
@@ -67,6 +68,7 @@ def landing_events(settings: Settings) -> ObjectEvents | None:
 
 
 def embedder(settings: Settings, model: str) -> Embedder:
+    require_packages()
     from foundation.adapters.aws.clients import client
     from foundation.adapters.aws.embeddings import MODELS, TitanEmbedder
 
@@ -167,6 +169,12 @@ def cache(settings: Settings) -> Cache:
     redis, url = settings.redis, settings.redis.url
     named = required(url.get_secret_value() if url else None, "ASKLINE_REDIS__URL", "the Redis of the cache")
     return RedisCache(named, ca_file=redis.ca_file, timeout_s=redis.timeout_s)
+
+
+def require_packages() -> None:
+    """ConfigurationError where only the embedded profile is installed."""
+    if find_spec("boto3") is None:
+        raise ConfigurationError("The packages of the AWS adapters are not installed.", fix="Run `make install-aws`.")
 
 
 def required(value: str | None, name: str, meaning: str) -> str:

@@ -221,4 +221,7 @@ class Stores:
             self.engine.dispose()
 
     def _on_aws(self, port: str) -> bool:
-        return self.settings.adapter(port) == "aws"
+        chosen = self.settings.adapter(port) == "aws"
+        if chosen:
+            aws_stores.require_packages()
+        return chosen

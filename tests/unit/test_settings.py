@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from foundation.access import parse_acl, require_safe_address
 from foundation.errors import ConfigurationError, InvalidInput
-from foundation.settings import Settings
+from foundation.settings import AdapterSettings, Settings
 from foundation.stores import Stores
 
 
@@ -29,6 +29,15 @@ def test_a_port_follows_the_profile_unless_it_is_named(monkeypatch: pytest.Monke
     assert (settings.adapter("cache"), settings.adapter("graph")) == ("aws", "embedded")
     with pytest.raises(ConfigurationError, match="ASKLINE_REDIS__URL"):
         _ = Stores(settings).cache
+
+
+def test_aws_without_its_packages_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foundation.aws_stores.find_spec", lambda name: None)
+    stores = Stores(Settings(adapters=AdapterSettings(objects="aws")))
+    for wanted in (lambda: stores.landing, lambda: stores.embedder_of("titan-embed-text-v2")):
+        with pytest.raises(ConfigurationError) as raised:
+            wanted()
+        assert "make install-aws" in raised.value.fix
 
 
 def test_beyond_loopback_without_keys_is_refused() -> None:
