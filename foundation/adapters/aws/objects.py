@@ -98,23 +98,14 @@ class S3Objects:
             yield path
 
     def head(self, key: str, version_id: str | None = None) -> ObjectVersion:
-        full = self._full(key)
-        with self._missing(key, version_id), self._errors(key):
-            found = self._s3_head(full, version_id)
-        sha256 = found.get("Metadata", {}).get(SHA256)
-        if sha256 is None:
-            with self.open(key, found.get("VersionId")) as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-        return self._remember(
-            ObjectVersion(key, found.get("VersionId") or sha256, sha256, found["ContentLength"], found["LastModified"])
-        )
+        return self._described_as(key, self._asked_for(key, version_id))
 
     def exists(self, key: str) -> bool:
-        # Asked by a listing: a HEAD cannot tell an absent key from an absent bucket.
-        full = self._full(key)
-        with self._errors(key):
-            page = self._s3.list_objects_v2(Bucket=self.bucket, Prefix=full, MaxKeys=1)
-        return any(item["Key"] == full for item in page.get("Contents", ()))
+        try:
+            self._asked_for(key, None)
+        except NotFound:
+            return False
+        return True
 
     def current(self, prefix: str = "") -> Iterator[ObjectVersion]:
         yield from self._described((key, item) for key, item in self._listed(prefix) if item.get("IsLatest"))
@@ -134,8 +125,7 @@ class S3Objects:
         if version_id is None:
             return self._delete(full, lambda found: found == full)
         try:
-            with self._missing(key, version_id), self._errors(key):
-                self._s3_head(full, version_id)
+            self._asked_for(key, version_id)
         except NotFound:
             return 0
         with self._errors(key):
@@ -169,14 +159,21 @@ class S3Objects:
 
     def _latest(self, key: str, size: int) -> ObjectVersion | None:
         """The version that answers now, if it has this size: no other can have the same bytes."""
-        full = self._full(key)
-        with self._errors(key):
-            page = self._s3.list_object_versions(Bucket=self.bucket, Prefix=full, MaxKeys=1)
-        for item in page.get("Versions", ()):
-            if item["Key"] == full and item["IsLatest"] and item["Size"] == size:
-                with contextlib.suppress(NotFound):  # purged in between
-                    return self._known.get((key, item["VersionId"])) or self.head(key, item["VersionId"])
-        return None
+        try:
+            found = self._asked_for(key, None)
+        except NotFound:
+            return None
+        return self._described_as(key, found) if found["ContentLength"] == size else None
+
+    def _described_as(self, key: str, found: dict[str, Any]) -> ObjectVersion:
+        """What S3 says of an object, with its sha256."""
+        sha256 = found.get("Metadata", {}).get(SHA256)
+        if sha256 is None:
+            with self.open(key, found.get("VersionId")) as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        return self._remember(
+            ObjectVersion(key, found.get("VersionId") or sha256, sha256, found["ContentLength"], found["LastModified"])
+        )
 
     def _described(self, listed: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[ObjectVersion]:
         """With the sha256, which a listing does not have: a HEAD each for those that are new to this process."""
@@ -216,15 +213,16 @@ class S3Objects:
 
         return ObjectBody(self._named(key), fetch, version_id)
 
-    def _s3_head(self, full: str, version_id: str | None) -> dict[str, Any]:
-        which = {"VersionId": version_id} if version_id else {}
-        try:
-            return self._s3.head_object(Bucket=self.bucket, Key=full, **which)  # type: ignore[no-any-return]
-        except ClientError as error:
-            if code_of(error).isdigit():
-                # The answer to a HEAD has no body, so none of the reason; that of a GET does.
-                self._s3.get_object(Bucket=self.bucket, Key=full, **which)["Body"].close()
-            raise
+    def _asked_for(self, key: str, version_id: str | None) -> dict[str, Any]:
+        """S3's answer to a HEAD. NotFound; the answer has no body, so the reason of an error is asked for by a GET."""
+        what = {"Bucket": self.bucket, "Key": self._full(key)} | ({"VersionId": version_id} if version_id else {})
+        with self._missing(key, version_id), self._errors(key):
+            try:
+                return self._s3.head_object(**what)  # type: ignore[no-any-return]
+            except ClientError as error:
+                if code_of(error).isdigit():
+                    self._s3.get_object(**what)["Body"].close()  # an absent key, an absent bucket, an absent right
+                raise
 
     def _require_versioning(self) -> None:
         if not self._versioning_seen:
