@@ -83,7 +83,8 @@ def _ingest(stores: Stores, pool: ParserPool, path: Path, rows: int) -> None:
     copied = copy_tables(stores, version, path.name)["copied_rows"]
     with transaction(stores.engine) as connection:
         [row] = datasets_of(connection, version)
-    in_parquet = pq.read_metadata(stores.derived_path(row["parquet_key"])).num_rows
+    with stores.derived.local_path(row["parquet_key"]) as parquet:
+        in_parquet = pq.read_metadata(parquet).num_rows
     in_postgres = stores.relational.row_count(row["postgres_table"])
     counts = {"parsed": parsed, "catalog": row["row_count"], "Parquet": in_parquet, "Postgres": in_postgres}
     if {*counts.values(), copied} != {rows}:

@@ -128,6 +128,14 @@ def region(settings: Settings) -> str:
 
 
 def _athena(settings: Settings) -> AthenaPlace:
+    """ConfigurationError where one of the three that go together is embedded."""
+    together = ("objects", "warehouse", "catalog")
+    apart = [port for port in together if settings.adapter(port) != "aws"]
+    if apart:
+        raise ConfigurationError(
+            f"ASKLINE_ADAPTERS__{apart[0].upper()} is embedded: Athena reads what lies in S3 and stands in Glue.",
+            fix=f"Set {', '.join(f'ASKLINE_ADAPTERS__{port.upper()}' for port in together)} alike.",
+        )
     from foundation.adapters.aws.clients import client
     from foundation.adapters.aws.warehouse_setup import AthenaPlace
 

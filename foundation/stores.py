@@ -204,11 +204,6 @@ class Stores:
     def domain(self) -> Domain:
         return load_domain(self.settings.domain)
 
-    def derived_path(self, key: str) -> str:
-        """Where the warehouse finds a Parquet file of the derived store."""
-        with self.derived.local_path(key) as path:
-            return str(path)
-
     def close(self) -> None:
         made: dict[str, Any] = self.__dict__
         for index in self._indexes.values():

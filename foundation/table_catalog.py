@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import select
+from sqlalchemy import RowMapping, select
 
 from foundation import aws_stores
 from foundation.errors import NotFound
 from foundation.registry.database import transaction
+from foundation.registry.datasets import column_from_json
 from foundation.registry.tables import datasets
 from foundation.stores import Stores
 from foundation.types import TableInfo
@@ -33,6 +34,16 @@ def forget_in_catalog(stores: Stores, dataset_ids: Sequence[str]) -> int:
 def known_to_catalog(stores: Stores, dataset_ids: Iterable[str]) -> int:
     """How many of these the catalog has, where it is not the registry itself."""
     return sum(_is_known(stores, one) for one in dataset_ids) if _is_outside(stores) else 0
+
+
+def is_catalogued(stores: Stores, row: RowMapping) -> bool:
+    """Whether the catalog has this row of `datasets` with the same columns, read back from Glue where that is it."""
+    if not _is_outside(stores):
+        return True
+    try:
+        return stores.catalog.columns(row["dataset_id"]) == tuple(column_from_json(c) for c in row["columns"])
+    except NotFound:
+        return False
 
 
 def catalog_name(stores: Stores, table: TableInfo) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import boto3
 
 from foundation import aws_stores
-from foundation.settings import AthenaSettings, AwsSettings, QuerySettings, S3Settings, Settings
+from foundation.settings import AdapterSettings, AthenaSettings, AwsSettings, QuerySettings, S3Settings, Settings
 from foundation.types import TableInfo
 
 
-def lake_settings(url: str, *, timeout_s: float = 60, **more: Any) -> Settings:
+def lake_settings(url: str, *, timeout_s: float = 60) -> Settings:
     """Settings of a bucket that is made, and of a Glue database and a work group that the adapters make."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     s3: Any = boto3.client("s3", endpoint_url=url)
@@ -25,7 +25,7 @@ def lake_settings(url: str, *, timeout_s: float = 60, **more: Any) -> Settings:
         s3=S3Settings(bucket=name),
         athena=AthenaSettings(database=name.replace("-", "_"), workgroup=name),
         query=QuerySettings(statement_timeout_s=timeout_s),
-        **more,
+        adapters=AdapterSettings(objects="aws", warehouse="aws", catalog="aws"),
     )
 
 

@@ -1,7 +1,7 @@
 {#- One view a source table, over the tables that satisfy its contract, in the contract's column types.
 
     pipelines/transform/contracts.py lists them before dbt starts, for DuckDB in <ASKLINE_DBT_FOLDER>/sources.json:
-    {"encounters": [{"from": "read_parquet('/…/table.parquet')", "columns": ["id", "start", …]}, …], …}
+    {"encounters": [{"from": "read_parquet('/…/table.parquet')", "columns": ["id", …], "types": {"id": "text", …}}, …], …}
     and for Athena, where a statement cannot read that file, each source in the variable ASKLINE_DBT_SOURCE_<NAME>.
 
     Each is cast on its own: read_parquet(…, union_by_name = true) takes the type of one file for all, so that it
@@ -49,12 +49,24 @@
 {% macro file_query(source, file, numbered_by) %}
   {% set columns = [] %}
   {% for column in source.columns.values() %}
-    {% set value = adapter.quote(column.name) if column.name in file.columns else 'null' %}
-    {% do columns.append('cast(' ~ value ~ ' as ' ~ column.data_type ~ ') as ' ~ adapter.quote(column.name)) %}
+    {% do columns.append('cast(' ~ source_value(column, file) ~ ' as ' ~ column.data_type ~ ') as ' ~ adapter.quote(column.name)) %}
   {% endfor %}
   {% set query = 'select ' ~ columns | join(', ') ~ ' from ' ~ file['from'] %}
   {% if numbered_by %}
     {% set query = 'select *, row_number() over (partition by ' ~ numbered_by ~ ') as copy_number from (' ~ query ~ ')' %}
   {% endif %}
   {{ return(query) }}
+{% endmacro %}
+
+
+{#- Athena writes 1.5 as 1.5E0 and midnight as 00:00:00.000, where a column of text was read as another type. -#}
+{% macro source_value(column, file) %}
+  {% if column.name not in file.columns %}{{ return('null') }}{% endif %}
+  {% set value, type = adapter.quote(column.name), file.types[column.name] %}
+  {% if target.type == 'athena' and column.data_type == 'varchar' and type == 'double' %}
+    {{ return('json_format(cast(' ~ value ~ ' as json))') }}
+  {% elif target.type == 'athena' and column.data_type == 'varchar' and type == 'timestamp' %}
+    {{ return('date_format(' ~ value ~ ", '%Y-%m-%d %H:%i:%s')") }}
+  {% endif %}
+  {{ return(value) }}
 {% endmacro %}

@@ -17,7 +17,7 @@ from pipelines.assets.common import OWNERS, service_url
 from pipelines.dagster_traces import short_hash
 from pipelines.marts import Publication, publish_mart, purge_superseded, refusals, withdraw_marts
 from pipelines.resources import StoresResource
-from pipelines.transform.contracts import Source, mart_sources_now, write_sources
+from pipelines.transform.contracts import Source, mart_sources_now, written_sources
 from pipelines.transform.dbt_cli import OfflineDbt, build_folder
 from pipelines.transform.lake_build import place_of_build
 from pipelines.transform.manifest import PROJECT, dbt_folder, project_manifest
@@ -88,8 +88,8 @@ def dbt_models(context: dg.AssetExecutionContext, stores: StoresResource, dbt: O
             context.log.info(f"{name} is withdrawn, since its sources are gone.")
         if not (selected | checked) - missing.keys():
             return
-        write_sources(at, sources, target.parent / "sources.json")
-        with place_of_build(at, sources) as place:
+        listing = target.parent / "sources.json"
+        with written_sources(at, sources, listing), place_of_build(at, sources) as place:
             held: dict[str, dg.Output[Any]] = {}
             build = _start(context, dbt, target, place.target, missing)
             for event in build.stream():

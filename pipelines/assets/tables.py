@@ -11,6 +11,7 @@ from foundation.held_files import scratch_folder
 from foundation.registry.database import transaction
 from foundation.registry.datasets import column_from_json, datasets_of, link
 from foundation.stores import Stores
+from foundation.table_catalog import is_catalogued
 from foundation.types import ClaimedVersion, Stage
 from pipelines.activation import show_again
 from pipelines.assets.common import result, stage_asset
@@ -95,6 +96,11 @@ def _link(stores: Stores, version: ClaimedVersion, run_id: str) -> Counts:
     with transaction(stores.engine) as connection:
         found = datasets_of(connection, version.version_id)
         for row in found:
+            if not is_catalogued(stores, row):
+                raise StageFailed(
+                    f"{version.file_name}: table {row['ordinal'] + 1} is not in the catalog with its columns.",
+                    fix="POST /documents/{id}/retry registers it again.",
+                )
             copied = stores.relational.row_count(row["postgres_table"])
             rows = (workbook_rows[row["ordinal"]], row["row_count"], copied)
             if len(set(rows)) != 1:

@@ -6,7 +6,8 @@ dbt_project/models/staging/sources.yml holds the contracts and says what its fie
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,14 @@ _READABLE_AS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset that satisfies a contract. `columns` are those of the contract that it has."""
+    """A dataset that satisfies a contract. `columns` are those of the contract that it has, `types` their own types."""
 
     dataset_id: str
     version_id: str
     table: str
     parquet_key: str
     columns: tuple[str, ...]
+    types: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def match(manifest: Manifest, datasets: Iterable[Row]) -> dict[str, list[Source]
         fitting = [fit for contract in known if (fit := _fit(contract, row)) is not None]
         if fitting:
             _, _, name, columns = max(fitting)
-            source = Source(row["dataset_id"], row["version_id"], row["name"], row["parquet_key"], columns)
+            types = {c["name"]: c["type"] for c in row["columns"] if c["name"] in columns}
+            source = Source(row["dataset_id"], row["version_id"], row["name"], row["parquet_key"], columns, types)
             found.setdefault(name, []).append(source)
     return {name: sorted(sources, key=lambda source: source.dataset_id) for name, sources in found.items()}
 
@@ -132,18 +135,28 @@ def mart_sources_now(
     return sources, marts
 
 
-def write_sources(stores: Stores, sources: Mapping[str, Sequence[Source]], path: Path) -> None:
-    """The list that the macro create_source_views reads; on Athena only the record of what a build reads."""
+@contextmanager
+def written_sources(stores: Stores, sources: Mapping[str, Sequence[Source]], path: Path) -> Iterator[None]:
+    """The list that the macro create_source_views reads; on Athena only the record of what a build reads.
 
-    def read(source: Source) -> str:
-        if stores.warehouse.dialect == "athena":
-            return source.table
-        quoted = stores.derived_path(source.parquet_key).replace("'", "''")
-        return f"read_parquet('{quoted}')"
+    The files that it names are there inside of the context.
+    """
+    with ExitStack() as held:
 
-    path.write_text(json.dumps({name: listed(found, read) for name, found in sources.items()}))
+        def read(source: Source) -> str:
+            if stores.warehouse.dialect == "athena":
+                return source.table
+            file = held.enter_context(stores.derived.local_path(source.parquet_key))
+            quoted = str(file).replace("'", "''")
+            return f"read_parquet('{quoted}')"
+
+        path.write_text(json.dumps({name: listed(found, read) for name, found in sources.items()}))
+        yield
 
 
 def listed(sources: Sequence[Source], read: Callable[[Source], str]) -> list[dict[str, Any]]:
     """`read`: what stands after FROM. The version is there for an erasure, which looks for it."""
-    return [{"from": read(source), "columns": source.columns, "version": source.version_id} for source in sources]
+    return [
+        {"from": read(source), "columns": source.columns, "types": source.types, "version": source.version_id}
+        for source in sources
+    ]

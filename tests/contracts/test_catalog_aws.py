@@ -11,7 +11,7 @@ import pytest
 from foundation import aws_stores
 from foundation.adapters.aws.catalog import GlueCatalog
 from foundation.contracts.catalog import COLUMNS, CatalogContract, table
-from foundation.settings import AthenaSettings, AwsSettings, S3Settings, Settings
+from foundation.settings import AdapterSettings, AthenaSettings, AwsSettings, S3Settings, Settings
 
 pytestmark = pytest.mark.engines
 
@@ -22,6 +22,7 @@ def settings(aws: str, bucket: str) -> Settings:
         aws=AwsSettings(endpoint_url=aws),
         s3=S3Settings(bucket=bucket),
         athena=AthenaSettings(database=bucket.replace("-", "_"), workgroup=bucket),
+        adapters=AdapterSettings(objects="aws", warehouse="aws", catalog="aws"),
     )
 
 

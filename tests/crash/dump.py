@@ -164,7 +164,8 @@ def _copies(connection: Connection) -> Dump:
 
 def _marts(connection: Connection, stores: Stores) -> Iterator[tuple[str, list[Any]]]:
     for row in connection.execute(select(t.datasets).where(t.datasets.c.kind == "mart")).mappings():
-        found = pq.read_table(stores.derived_path(row["parquet_key"])).to_pylist()
+        with stores.derived.local_path(row["parquet_key"]) as path:
+            found = pq.read_table(path).to_pylist()
         yield row["table_name"], [row["row_count"], *found]
 
 

@@ -47,7 +47,8 @@ def offline_dbt(tmp_path: Path) -> Path:
 
 
 def contents(stores: Stores, table: TableInfo) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(stores.derived_path(table.parquet_path)).to_pylist()
+    with stores.derived.local_path(table.parquet_path) as path:
+        found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return found
 
 

@@ -19,7 +19,6 @@ from uploaded import erase, make_stores, upload_csv
 from foundation.adapters.embedded import postgres
 from foundation.registry.database import transaction
 from foundation.registry.erasures import open_erasures
-from foundation.settings import AdapterSettings
 from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.table_catalog import catalog_name, unlinked_tables
@@ -38,7 +37,7 @@ def both(
     postgres_server: str, athena_server: Athena, aws_keys: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Stores, Stores]]:
     """(embedded, on AWS), each with a registry of its own."""
-    on_aws = lake_settings(athena_server.url, adapters=AdapterSettings(objects="aws", warehouse="aws", catalog="aws"))
+    on_aws = lake_settings(athena_server.url)
     made, names = [], []
     for base in (None, on_aws):
         names.append(f"test_{uuid.uuid4().hex[:12]}")
@@ -62,6 +61,11 @@ def rows(stores: Stores, mart: str) -> list[dict[str, Any]]:
     with stores.derived.local_path(marts(stores)[mart].parquet_path) as path:
         found = pq.read_table(path, partitioning=None).to_pylist()
     return sorted(found, key=lambda row: [str(value) for value in row.values()])
+
+
+def _with_code(line: bytes, code: str) -> bytes:
+    fields = line.split(b",")
+    return b",".join([*fields[:5], code.encode(), *fields[6:]])
 
 
 def objects_below(stores: Stores, prefix: str) -> list[str]:
@@ -91,6 +95,11 @@ def test_the_marts_are_those_of_the_embedded_profile_and_go_with_their_sources(
     files["encounters_2020.csv"] = head + b"".join(lines[:600])
     files["encounters_2021.csv"] = head + b"".join(lines[500:800])
     files["Encounters 2022.csv"] = b"".join(line.rsplit(b",", 2)[0] + b"\n" for line in (head, *lines[800:]))
+    # Codes that were parsed as numbers and as times, and are read as text.
+    condition_head, *conditions = files["conditions.csv"].splitlines()
+    for name, codes in {"odd_conditions": ["0.1234567890123456789", "2"], "timed_conditions": ["2020-01-02T10:20:30Z"]}.items():
+        changed = [_with_code(line, code) for line, code in zip(conditions, codes, strict=False)]
+        files[f"{name}.csv"] = b"\n".join([condition_head, *changed]) + b"\n"
     documents = {name: [upload_csv(stores, name, content)[0] for stores in both] for name, content in files.items()}
     for stores in both:
         run = build(stores, monkeypatch)
@@ -102,6 +111,8 @@ def test_the_marts_are_those_of_the_embedded_profile_and_go_with_their_sources(
             (c.name, c.type, c.precision, c.scale) for c in marts(embedded)[mart].columns
         ]
     assert sum(row["encounters"] for row in rows(aws, "encounter_costs")) == len(rows_of(whole))
+    codes = {row["condition_code"] for row in rows(aws, "patients_by_condition")}
+    assert {"0.12345678901234568", "2.0", "2020-01-02 10:20:30"} <= codes
 
     # Athena reads the published mart, by the name in Glue; dbt's own tables and files are gone.
     table = marts(aws)["encounter_costs"]

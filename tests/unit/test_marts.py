@@ -184,7 +184,8 @@ def test_a_replaced_file_stays_ten_minutes_for_its_readers_and_an_erasure_does_n
         published = publish(stores, mart, tmp_path, costs, version)
         assert published is not None
         files.append(published.table.parquet_path)
-        os.utime(stores.derived_path(files[-1]), (time.time() - age_s,) * 2)
+        with stores.derived.local_path(files[-1]) as path:
+            os.utime(path, (time.time() - age_s,) * 2)
     assert purge_superseded(stores) == 1  # the first was replaced 1,000 s ago; the second is as old, but replaced now
     assert keys(stores) == {files[1], files[2]}
     assert withdraw_marts_using(stores, ["another"]) == 0
