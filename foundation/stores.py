@@ -208,7 +208,7 @@ class Stores:
         made: dict[str, Any] = self.__dict__
         for index in self._indexes.values():
             index.close()
-        for name in ("relational", "warehouse"):
+        for name in ("relational", "warehouse", "cache"):
             close = getattr(made.get(name), "close", None)
             if close is not None:
                 close()

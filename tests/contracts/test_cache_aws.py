@@ -129,6 +129,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(server: RedisServer) -
 
 
 def test_a_url_that_is_none_is_named() -> None:
-    for url in (None, SecretStr("http://host"), SecretStr("")):
-        with pytest.raises(ConfigurationError, match="ASKLINE_REDIS__URL"):
+    for url in (None, SecretStr("http://host"), SecretStr(""), SecretStr("redis://:pass/word@host:6379/0")):
+        with pytest.raises(ConfigurationError, match="ASKLINE_REDIS__URL") as raised:
             aws_stores.cache(Settings(redis=RedisSettings(url=url)))
+        assert "pass/word" not in raised.value.message and "'pass'" not in raised.value.message

@@ -47,8 +47,9 @@ class RedisCache:
                 health_check_interval=30,
                 **tls,
             )
-        except (ValueError, TypeError) as error:  # TypeError: a CA file with a URL that is not TLS's
-            raise ConfigurationError(f"ASKLINE_REDIS__URL: {error}", fix=_SETTING) from error
+        except (ValueError, TypeError):  # TypeError: a CA file with a URL that is not TLS's
+            # Without its text and its cause, which may quote a piece of a password that was not encoded.
+            raise ConfigurationError("ASKLINE_REDIS__URL is no URL of a Redis.", fix=_SETTING) from None
         self._down_until = 0.0
 
     def get(self, key: str) -> bytes | None:

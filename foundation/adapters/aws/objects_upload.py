@@ -53,7 +53,8 @@ class Upload:
         self._s3 = client
         self._multipart_bytes = multipart_bytes
         self._where = {"Bucket": bucket}
-        self._encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key_id} if kms_key_id else {}
+        kms = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key_id, "BucketKeyEnabled": True}
+        self._encryption: dict[str, Any] = kms if kms_key_id else {}
 
     def put(self, key: str, whole: Whole) -> str | None:
         """Returns the version id, None on a bucket without versioning. Raises botocore's errors."""
