@@ -24,9 +24,9 @@ from foundation.registry.documents import active_access
 from foundation.registry.search_indexes import PhysicalIndex
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, Vector
-from pipelines.chunking import chunk_document, embedding_text
+from pipelines.chunking import chunk_document
 from pipelines.code_versions import code_version, embeddings_of, parser
-from pipelines.vectors import save_vectors
+from pipelines.vectors import embed, save_vectors
 
 _TOGETHER = 100
 _IDLE_S = 600
@@ -84,9 +84,9 @@ def _groups(versions: Sequence[ClaimedVersion]) -> Iterator[Sequence[ClaimedVers
 
 def _embedded(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[tuple[Chunk, Vector]]:
     chunks = _chunks(stores, rebuild, version)
-    vectors = rebuild.embedder.embed_passages([embedding_text(chunk) for chunk in chunks])
-    save_vectors(stores.artefacts, rebuild.embedder, version.version_id, chunks, vectors)
-    return list(zip(chunks, vectors, strict=True))
+    [made] = embed(rebuild.embedder, [chunks])
+    save_vectors(stores.artefacts, rebuild.embedder, version.version_id, chunks, made.vectors)
+    return list(zip(chunks, made.vectors, strict=True))
 
 
 def _chunks(stores: Stores, rebuild: Rebuild, version: ClaimedVersion) -> list[Chunk]:

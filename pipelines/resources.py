@@ -7,8 +7,11 @@ from dagster import ConfigurableResource, InitResourceContext
 from foundation.errors import Unavailable
 from foundation.settings import get_settings
 from foundation.stores import Stores
+from pipelines.embed_ahead import EmbedAhead
 
 _held: list[Stores] = []
+AHEAD = EmbedAhead()
+"""A process executes one run at a time."""
 
 
 def process_stores() -> Stores:
@@ -28,14 +31,19 @@ def _let_go_of_outdated() -> None:
 
 
 class StoresResource(ConfigurableResource[None]):
-    """Gives `.stores`, the process's own."""
+    """Gives `.stores`, the process's own, and `.ahead`, of which each run begins with none."""
 
     def setup_for_execution(self, context: InitResourceContext) -> None:
         _let_go_of_outdated()
+        AHEAD.clear()
 
     @property
     def stores(self) -> Stores:
         return process_stores()
+
+    @property
+    def ahead(self) -> EmbedAhead:
+        return AHEAD
 
 
 STORES = StoresResource()

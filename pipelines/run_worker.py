@@ -83,7 +83,10 @@ def _load_ahead(**_: Any) -> None:
 
 @signals.task_postrun.connect
 def _give_back(**_: Any) -> None:
-    """A run may have held a large file's worth of memory."""
+    """A run may have held a large file's worth of memory; one that failed may have left the model at work."""
+    from pipelines.resources import AHEAD
+
+    AHEAD.clear()
     give_back()
 
 

@@ -1,13 +1,37 @@
-"""The vectors of a version, kept under the name of the model and chunker that made them."""
+"""The vectors of a version, made together with those of others and kept under the name of the model and chunker."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from foundation.artefacts import Artefacts
 from foundation.ports.embeddings import Embedder
 from foundation.types import Chunk, Vector
+from pipelines.chunking import embedding_text
 from pipelines.code_versions import embedding_name
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """vectors: float32, a row a chunk, as the model gave them; the seconds that they took."""
+
+    vectors: Vector
+    seconds: float
+
+
+def embed(embedder: Embedder, versions: Sequence[Sequence[Chunk]]) -> list[Embedded]:
+    """The vectors of the chunks of each version, all in one go: its longest texts are shared out first."""
+    started = time.monotonic()
+    texts = [embedding_text(chunk) for chunks in versions for chunk in chunks]
+    vectors = embedder.embed_passages(texts)
+    share = (time.monotonic() - started) / max(1, len(texts))
+    found, place = [], 0
+    for chunks in versions:
+        found.append(Embedded(vectors[place : place + len(chunks)], share * len(chunks)))
+        place += len(chunks)
+    return found
 
 
 def save_vectors(

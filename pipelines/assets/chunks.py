@@ -15,11 +15,12 @@ from foundation.types import Chunk, ClaimedVersion, Stage
 from pipelines.assets.common import result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
 from pipelines.batch import Outcome, in_groups, run_stage, side_by_side, versions_of_run
-from pipelines.chunking import chunk_document, embedding_text
+from pipelines.chunking import chunk_document
 from pipelines.code_versions import parser
+from pipelines.embed_ahead import EmbedAhead
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
-from pipelines.vectors import save_vectors
+from pipelines.vectors import embed, save_vectors
 
 _TOGETHER = 256
 """Chunks of several small files are written, and embedded, in one go."""
@@ -46,9 +47,11 @@ CHUNK_COLUMNS = (
 def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
+    chosen = context.run.asset_selection
+    ahead = stores.ahead if chosen is None or embeddings.key in chosen else None
     # Several small files are written to the registry in one transaction.
     work = in_groups(
-        lambda version: _cut(at, version), lambda cut: len(cut[0]), _TOGETHER, lambda group: _register(at, group)
+        lambda version: _cut(at, version), lambda cut: len(cut[0]), _TOGETHER, lambda group: _register(at, group, ahead)
     )
     report = run_stage(context, at, Stage.CHUNKS, versions, work)
     return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=at.chunker)
@@ -63,7 +66,9 @@ def _cut(stores: Stores, version: ClaimedVersion) -> _Cut:
     return found, time.monotonic() - started
 
 
-def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]]) -> list[Outcome]:
+def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]], ahead: EmbedAhead | None) -> list[Outcome]:
+    if ahead is not None:
+        ahead.start(stores.embedder, [chunks for _, (chunks, _) in group])
     save = stores.artefacts.save_chunks
     side_by_side(save, ((version.version_id, stores.chunker, chunks) for version, (chunks, _) in group))
     with transaction(stores.engine) as connection:
@@ -88,7 +93,7 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
         lambda version: at.artefacts.load_chunks(version.version_id, at.chunker),
         len,
         _TOGETHER,
-        lambda group: _embed(at, group),
+        lambda group: _embed(at, group, stores.ahead),
     )
     report = run_stage(context, at, Stage.EMBEDDINGS, versions, work)
     seconds = sum(o.seconds for o in report.done)
@@ -109,20 +114,19 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
     )
 
 
-def _embed(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
-    started, embedder = time.monotonic(), stores.embedder
-    texts = [embedding_text(chunk) for _, found in group for chunk in found]
-    vectors = embedder.embed_passages(texts)
-    share = (time.monotonic() - started) / len(texts)
-    place, outcomes, sound = 0, [], []
-    for version, found in group:
-        own = vectors[place : place + len(found)]
-        place += len(found)
-        if own.shape != (len(found), embedder.dimension) or not np.isfinite(own).all():
+def _embed(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]], ahead: EmbedAhead) -> list[Outcome]:
+    embedder = stores.embedder
+    made = [ahead.take(chunks) for _, chunks in group]
+    missing = [chunks for (_, chunks), found in zip(group, made, strict=True) if found is None]
+    new = iter(embed(embedder, missing))
+    outcomes, sound = [], []
+    for (version, chunks), found in zip(group, made, strict=True):
+        found = found or next(new)
+        if found.vectors.shape != (len(chunks), embedder.dimension) or not np.isfinite(found.vectors).all():
             error = StageFailed(f"{version.file_name}: the model gave vectors that are not finite or not of its size.")
-            outcomes.append(Outcome(version, share * len(found), error))
+            outcomes.append(Outcome(version, found.seconds, error))
             continue
-        sound.append((stores.artefacts, embedder, version.version_id, found, own))
-        outcomes.append(Outcome(version, share * len(found), {"vectors": len(found)}))
+        sound.append((stores.artefacts, embedder, version.version_id, chunks, found.vectors))
+        outcomes.append(Outcome(version, found.seconds, {"vectors": len(chunks)}))
     side_by_side(save_vectors, sound)
     return outcomes

@@ -19,12 +19,15 @@ from pipelines.resources import StoresResource
 _TOGETHER = 500
 """Chunks that are tagged, or whose graph is written, in one go: it costs less than file by file."""
 _MENTIONS_A_CHUNK = 10
+_FIRST = {"dagster/priority": "1"}
+"""Before the vectors are kept: while the model makes them (pipelines/embed_ahead.py)."""
 
 
 @stage_asset(
     group="graph",
     kinds={"spacy"},
     deps=[chunks],
+    op_tags=_FIRST,
     description="Entities of the domain's lexicon and of stated relations, with aliases; kept with their edges.",
 )
 def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
@@ -71,6 +74,7 @@ def _node_counts(graph: VersionGraph) -> Counts:
     group="graph",
     kinds={"postgres"},
     deps=[graph_nodes],
+    op_tags=_FIRST,
     description="Typed relations, each with the sentence that proves it; written with their nodes at once.",
 )
 def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:

@@ -20,6 +20,7 @@ from foundation.registry.database import transaction
 from foundation.registry.intake import Received
 from foundation.stores import Stores
 from foundation.types import ParsedDocument, SearchFilter
+from pipelines import activation
 
 Land = Callable[..., Received]
 RunJob = Callable[..., Any]
@@ -154,7 +155,7 @@ def test_what_a_killed_run_left_of_replaced_versions_goes_with_the_next_version(
         versions.append(put(client, "ferry.txt", FERRY + b" Ticket %d." % number)["version_id"])
         with monkeypatch.context() as killed:
             if number == 1:
-                killed.setattr("pipelines.activation._retire", lambda stores, version_id: None)
+                killed.setattr(activation, "_retire", lambda stores, version_id: None)
             run_job("ingest", scope="pending")
     assert [stores.search.count(version) for version in versions] == [0, 0, 1]
 
@@ -238,14 +239,14 @@ def test_what_a_store_lost_before_the_end_is_a_failure_and_a_retry_heals_it(
     client: TestClient, stores: Stores, run_job: RunJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item = put(client, "ferry.txt", FERRY)
-    whole = graph_module.load_extraction
+    whole = activation.not_read_back
 
-    def loses_the_index(at: Stores, version_id: str) -> Any:
-        at.search.delete_versions([version_id])
-        return whole(at, version_id)
+    def loses_the_index(at: Stores, found: Any) -> Any:
+        at.search.delete_versions([version.version_id for version in found])
+        return whole(at, found)
 
     with monkeypatch.context() as broken:
-        broken.setattr(graph_module, "load_extraction", loses_the_index)
+        broken.setattr(activation, "not_read_back", loses_the_index)
         run_job("ingest", scope="pending")
     record = shown(client, item["document_id"])
     assert (record["status"], record["stage"]) == ("failed", "search_index")
@@ -260,7 +261,7 @@ def test_what_a_store_lost_before_the_end_is_a_failure_and_a_retry_heals_it(
     ("module", "name"),
     [
         pytest.param(parsed_module, "_save", id="parsing", marks=pytest.mark.slow),
-        pytest.param(chunks_module, "embedding_text", id="embedding"),
+        pytest.param(chunks_module, "embed", id="embedding"),
         pytest.param(index_module, "write_versions", id="indexing", marks=pytest.mark.slow),
         pytest.param(graph_module, "load_extraction", id="graph", marks=pytest.mark.slow),
     ],
