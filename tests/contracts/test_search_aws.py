@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,7 @@ pytest.register_assert_rewrite("foundation.contracts.search")
 
 from foundation.adapters.aws import search_manifest  # noqa: E402
 from foundation.adapters.aws.search import OpenSearchIndex  # noqa: E402
-from foundation.adapters.aws.search_client import connect  # noqa: E402
-from foundation.adapters.aws.search_manifest import Manifest, ManifestStore  # noqa: E402
+from foundation.adapters.aws.search_client import IndexRequests, connect  # noqa: E402
 from foundation.contracts.search import Child, SearchIndexContract  # noqa: E402
 from foundation.contracts.search_samples import (  # noqa: E402
     DIMENSION,
@@ -147,6 +147,8 @@ def test_a_reader_does_not_see_what_others_write_or_delete_between_its_look_at_t
 
     monkeypatch.setattr(stuck._writes, "_confirm", fail)
 
+    assert reader.count() == 3
+
     def half_write() -> None:
         with pytest.raises(Unavailable, match="stops here"):
             stuck.write_versions({v: make_version(v, ["alpha half"]) for v in ("v1", "v2")})
@@ -160,8 +162,33 @@ def test_a_reader_does_not_see_what_others_write_or_delete_between_its_look_at_t
     assert set(reader.vectors(["chk_v1_0"])) == {"chk_v1_0"}
     _interrupt(monkeypatch, reader, lambda: writer.write_version("v1", make_version("v1", ["alpha newest"])))
     assert reader.count() == 1
+    unused = factory()
+    _interrupt(monkeypatch, unused, lambda: writer.write_version("v1", make_version("v1", ["alpha at last"])))
+    assert [hit.text for hit in unused.search("alpha", direction(0), PUBLIC)] == ["alpha at last"]
     _interrupt(monkeypatch, reader, writer.remove)
     assert reader.search("alpha", direction(0), PUBLIC) == []
+
+
+def test_a_reader_with_the_manifest_of_its_last_search_finds_what_was_written_since(
+    factory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = factory(), factory()
+    confirm, counts = writer._writes._confirm, []
+
+    def look_and_confirm(*arguments: Any) -> None:
+        counts.append(reader.count())
+        confirm(*arguments)
+
+    monkeypatch.setattr(writer._writes, "_confirm", look_and_confirm)
+    for number in range(5):
+        writer.write_version(f"v{number}", make_version(f"v{number}", ["alpha"]))
+        assert len(reader.search("alpha", direction(0), PUBLIC)) == number + 1 == reader.count()
+    assert counts == [0, 1, 2, 3, 4]
+    assert writer.delete_versions(["v0"]) == 1
+    assert len(reader.search("alpha", direction(0), PUBLIC)) == 4
+    writer.remove()
+    writer.write_version("v9", make_version("v9", ["alpha"]))
+    assert [hit.version_id for hit in reader.search("alpha", direction(0), PUBLIC)] == ["v9"]
 
 
 def test_what_a_killed_writer_left_is_never_seen_and_goes_with_its_version_or_after_a_day(
@@ -254,16 +281,15 @@ def test_a_removed_index_is_empty_for_its_readers_and_can_be_built_anew(factory:
 
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, index: OpenSearchIndex, then: Callable[[], object]) -> None:
-    """Let `then` happen right after this index has next read its manifest."""
-    read, waiting = ManifestStore.read, [then]
+    """Let `then` happen when this index next asks OpenSearch, after it has read its manifest."""
+    ask, waiting = IndexRequests.ask, [then]
 
-    def read_and_then() -> Manifest | None:
-        found = read(index._manifest)
+    def then_ask(*arguments: Any, **more: Any) -> dict[str, Any]:
         while waiting:
             waiting.pop()()
-        return found
+        return ask(index._requests, *arguments, **more)
 
-    monkeypatch.setattr(index._manifest, "read", read_and_then)
+    monkeypatch.setattr(index._requests, "ask", then_ask)
 
 
 def _stored(index: OpenSearchIndex) -> int:

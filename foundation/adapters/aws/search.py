@@ -48,6 +48,7 @@ class OpenSearchIndex:
         self._manifest = ManifestStore(client, self.physical)
         self._writes = Writes(self._requests, self._manifest)
         self._is_own = False
+        self._seen: Manifest | None = None
 
     def write_version(self, version_id: str, chunks: Sequence[IndexedChunk]) -> None:
         self.write_versions({version_id: chunks})
@@ -189,17 +190,21 @@ class OpenSearchIndex:
     def _consistently(self, ask: Callable[[Manifest], tuple[Found | None, Manifest | None]], nothing: Found) -> Found:
         """What `ask` finds under a manifest under which nothing was dropped while it looked.
 
-        `ask` returns what it found, None to be asked again, and the manifest as it was afterwards.
+        `ask` returns what it found, None to be asked again, and the manifest as it was afterwards. The first one is
+        that of the last call, which mostly still holds: reading it again beforehand would cost each search a request.
         """
-        manifest = self._look()
+        of_last_call = self._seen
+        manifest = of_last_call or self._look()
         for _ in range(_LOOKS):
             if manifest is None:
                 return nothing
             try:
                 found, now = ask(manifest)
             except exceptions.NotFoundError:  # removed since
+                self._seen = None
                 return nothing
-            if found is not None and now is not None and now.drops == manifest.drops:
+            self._seen = now
+            if found is not None and now is not None and _holds(manifest, now, manifest is of_last_call):
                 return found
             manifest = now
         raise Unavailable(
@@ -224,6 +229,11 @@ class OpenSearchIndex:
                 f"{name}: shape {vector.shape}, needs ({self.dimension},) of finite numbers",
                 fix="Embed with the model that the index is named after.",
             )
+
+
+def _holds(manifest: Manifest, now: Manifest, of_last_call: bool) -> bool:
+    """Whether what was found under `manifest` is whole, and, where that is of an earlier call, as new as it can be."""
+    return now.shows_as(manifest) if of_last_call else now.drops == manifest.drops
 
 
 def _filtered(manifest: Manifest, clauses: Iterable[dict[str, Any]]) -> dict[str, Any]:

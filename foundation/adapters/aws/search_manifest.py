@@ -5,7 +5,7 @@ Every version that is written gets a number, and its chunks carry it. The manife
 which numbers are hidden. A reader reads it first and asks for chunks below `next` that are not hidden: what began to be
 written later is not among them. A writer takes its numbers hidden, writes, makes sure that all can be read, and then
 shows its numbers and hides those that they replace in one change. Hidden chunks are deleted afterwards; `drops` counts
-such deletions, so that a reader whose manifest is older than one looks again. A writer that dies leaves its numbers
+such deletions, so that a reader whose manifest is older than one asks again. A writer that dies leaves its numbers
 hidden.
 """
 
@@ -59,6 +59,12 @@ class Manifest:
 
     def hides(self, first: int, last: int) -> bool:
         return any((one.first, one.last) == (first, last) for one in self.hidden)
+
+    def shows_as(self, earlier: Manifest) -> bool:
+        """Whether readers of both see the same: nothing was shown or dropped since, at most begun."""
+        now, before = ({(one.first, one.last) for one in of.hidden} for of in (self, earlier))
+        begun = sum(last - first + 1 for first, last in now - before)
+        return self.drops == earlier.drops and before <= now and self.next - earlier.next == begun
 
     def abandoned(self) -> list[tuple[int, int]]:
         """Intervals whose writer has died: no request of it can still be under way."""
