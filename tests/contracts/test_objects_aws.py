@@ -187,12 +187,15 @@ def test_a_truncated_body_goes_on_where_it_broke(store: ObjectStore, wire: Fault
         assert path.read_bytes() == data
 
 
-def test_a_body_that_always_breaks_is_transient_and_leaves_no_file(store: ObjectStore, wire: FaultyWire) -> None:
+def test_a_body_that_always_breaks_is_transient_and_leaves_no_file(
+    store: ObjectStore, wire: FaultyWire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     store.put("k", bytes(100_000))
     wire.faults = [Fault("GET", "landing/k", times=99, cut_after=0)]
     with pytest.raises(Unavailable, match="broke at byte 0 of 100,000"), store.local_path("k"):
         pass
-    assert list(Path(tempfile.gettempdir()).glob("askline-object*")) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_reader_keeps_its_version_when_another_is_written_meanwhile(store: ObjectStore, wire: FaultyWire) -> None:

@@ -18,6 +18,7 @@ from botocore.config import Config
 from by_http import record
 from sqlalchemy import text
 
+from foundation import aws_stores
 from foundation.errors import ConfigurationError, Unavailable
 from foundation.registry.database import transaction
 from foundation.settings import AdapterSettings, AwsSettings, S3Settings, Settings, SqsSettings
@@ -130,6 +131,12 @@ def removal_of(bucket: str, key: str) -> dict[str, Any]:
     """S3's own form; moto tells of what is written only."""
     where = {"bucket": {"name": bucket}, "object": {"key": quote_plus(f"landing/{key}"), "versionId": "marker"}}
     return {"Records": [{"eventSource": "aws:s3", "eventName": "ObjectRemoved:DeleteMarkerCreated", "s3": where}]}
+
+
+def creation_of(bucket: str, key: str) -> dict[str, Any]:
+    """A record of S3's own form."""
+    where = {"bucket": {"name": bucket}, "object": {"key": quote_plus(f"landing/{key}")}}
+    return {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": where}
 
 
 @pytest.mark.parametrize("form", ["S3 notification", "EventBridge"])
@@ -324,10 +331,14 @@ def test_nobody_there_is_transient(settings: Settings, open_stores: Callable[[Se
         take(stores)
 
 
+@pytest.mark.slow
 def test_a_burst_of_ten_thousand_events_is_ten_thousand_documents_and_none_twice(
-    stores: Stores, s3: Any, bucket: str, messages: Queue
+    settings: Settings, stores: Stores, s3: Any, bucket: str, messages: Queue
 ) -> None:
-    """Each event twice and shuffled, with a receiver that dies in the middle."""
+    """Shuffled, a fifth of them twice, with a receiver that dies in the middle.
+
+    Twenty events a message: moto's queue takes longer for each message the more there are.
+    """
     count = 10_000
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={})
     with ThreadPoolExecutor(8) as pool:
@@ -337,15 +348,19 @@ def test_a_burst_of_ten_thousand_events_is_ten_thousand_documents_and_none_twice
                 range(count),
             )
         )
-    bodies = [event_of(bucket, f"burst/{n} +.txt", "Object Created") for n in range(count)] * 2
-    random.Random(1).shuffle(bodies)
-    messages.send(bodies)
+    numbers = [*range(count), *range(0, count, 5)]
+    random.Random(1).shuffle(numbers)
+    records = [creation_of(bucket, f"burst/{n} +.txt") for n in numbers]
+    messages.send([{"Records": records[start : start + 20]} for start in range(0, len(records), 20)])
     assert stores.landing_events is not None
     for _ in range(5):
         stores.landing_events.receive()  # taken, and never done
     started, taken = time.monotonic(), Counter[str]()
+    slower = SqsSettings(uploads_queue_url=messages.url, visibility_s=60)  # than a machine that others use too
+    events = aws_stores.landing_events(settings.model_copy(update={"sqs": slower}))
+    assert events is not None
     while messages.left():
-        taken += take(stores)
+        taken += take_events(stores, events, seconds=30)
     seconds = time.monotonic() - started
     print(f"{count} documents in {seconds:.0f} s, {taken}")  # noqa: T201  a figure to read with -s
     assert rows(stores, "select count(*) from askline.documents") == [count]

@@ -96,8 +96,17 @@ def answer(client: TestClient, question: str) -> dict[str, Any]:
 
 
 def test_files_are_ingested_answered_from_and_erased_to_the_last_version(
-    client: TestClient, stores: Stores, run_job: RunJob, bucket: str, on_aws: tuple[str, ...]
+    client: TestClient,
+    stores: Stores,
+    run_job: RunJob,
+    bucket: str,
+    on_aws: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(downloads))
     assert isinstance(stores.landing, S3Objects)
     assert isinstance(stores.embedder, TitanEmbedder) == ("embeddings" in on_aws)
     assert isinstance(stores.cache, RedisCache) == ("cache" in on_aws)
@@ -126,7 +135,7 @@ def test_files_are_ingested_answered_from_and_erased_to_the_last_version(
         assert client.get(f"/erasures/{erasure}").json()["status"] == "verified"
     assert in_bucket(bucket) == []
     assert stores.cache.get(prefix(note["version_id"]) + "answer") is None
-    assert list(Path(tempfile.gettempdir()).glob("askline-object*")) == []
+    assert list(downloads.glob("askline-object*")) == []
     assert "07:15" not in answer(client, WHEN)["text"]
 
 

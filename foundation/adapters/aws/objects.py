@@ -24,7 +24,7 @@ from botocore.exceptions import ClientError
 from foundation.adapters.aws.errors import aws_errors, code_of
 from foundation.adapters.aws.objects_body import ObjectBody
 from foundation.adapters.aws.objects_upload import SHA256, Upload, received
-from foundation.errors import ConfigurationError, InvalidInput, NotFound
+from foundation.errors import AsklineError, ConfigurationError, InvalidInput, NotFound
 from foundation.held_files import abandoned, held_file
 from foundation.types import ObjectVersion
 
@@ -60,7 +60,7 @@ class S3Objects:
         self._s3 = client
         self._upload = Upload(client, bucket, kms_key_id, multipart_bytes)
         self._known: OrderedDict[tuple[str, str], ObjectVersion] = OrderedDict()
-        self._versioning_seen = False
+        self._versioning_seen = self._bucket_seen = False
 
     def put(self, key: str, data: BinaryIO | bytes) -> ObjectVersion:
         key = unicodedata.normalize("NFC", key)
@@ -160,9 +160,10 @@ class S3Objects:
     def _latest(self, key: str, size: int) -> ObjectVersion | None:
         """The version that answers now, if it has this size: no other can have the same bytes."""
         try:
-            found = self._asked_for(key, None)
-        except NotFound:
-            return None
+            with self._errors(key):
+                found = self._s3.head_object(Bucket=self.bucket, Key=self._full(key))
+        except AsklineError:
+            return None  # whatever else than its absence it is, the PUT that follows tells it better
         return self._described_as(key, found) if found["ContentLength"] == size else None
 
     def _described_as(self, key: str, found: dict[str, Any]) -> ObjectVersion:
@@ -218,11 +219,21 @@ class S3Objects:
         what = {"Bucket": self.bucket, "Key": self._full(key)} | ({"VersionId": version_id} if version_id else {})
         with self._missing(key, version_id), self._errors(key):
             try:
-                return self._s3.head_object(**what)  # type: ignore[no-any-return]
+                found: dict[str, Any] = self._s3.head_object(**what)
             except ClientError as error:
-                if code_of(error).isdigit():
-                    self._s3.get_object(**what)["Body"].close()  # an absent key, an absent bucket, an absent right
+                # 404 is an absent key or an absent bucket. One that was there cannot go while it holds anything.
+                if code_of(error).isdigit() and not (code_of(error) == "404" and self._bucket_seen):
+                    self._reason_of(what)
                 raise
+            self._bucket_seen = True
+            return found
+
+    def _reason_of(self, what: dict[str, str]) -> None:
+        try:
+            self._s3.get_object(**what)["Body"].close()
+        except ClientError as error:
+            self._bucket_seen = self._bucket_seen or code_of(error) == "NoSuchKey"
+            raise
 
     def _require_versioning(self) -> None:
         if not self._versioning_seen:
