@@ -20,7 +20,7 @@ from lake import lake_settings, put_table
 from foundation import aws_stores
 from foundation.adapters.aws.warehouse_run import ended
 from foundation.contracts.warehouse import Store, WarehouseContract
-from foundation.errors import ConfigurationError, QueryFailed, QueryTimedOut, Unavailable
+from foundation.errors import ConfigurationError, QueryFailed, QueryTimedOut, SqlRefused, Unavailable
 from foundation.ports.warehouse import Warehouse
 from foundation.settings import AwsSettings, QuerySettings, Settings
 from foundation.types import Column, GuardedSql, TableInfo
@@ -269,6 +269,12 @@ def test_a_parameter_is_a_value_whatever_is_in_it(warehouse: Warehouse) -> None:
     assert warehouse.query(sql, []).rows == (values,)
     with pytest.raises(QueryFailed, match="Parameter 1 has 1027 characters"):
         warehouse.query(unguarded("SELECT ?", parameters=("x" * 1025,)), [])
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE t", "SELECT 1; DROP TABLE t", "INSERT INTO t SELECT 1", "VALUES 1"])
+def test_the_adapter_runs_one_select_and_nothing_else(warehouse: Warehouse, statement: str) -> None:
+    with pytest.raises(SqlRefused):
+        warehouse.query(unguarded(statement), [])
 
 
 def test_a_time_with_a_zone_comes_back_with_it(warehouse: Warehouse) -> None:
