@@ -93,6 +93,16 @@ def test_the_copies_ask_for_tokens_of_their_own_users(stores: Stores, door: RdsD
     assert len(door.tokens) == len(users) + 1
 
 
+def test_a_server_without_iam_is_named_with_the_statement_to_run(
+    door: RdsDoor, tls: Certificates, tmp_path: Path, open_stores: Callable[[Settings], Stores], empty_database: str
+) -> None:
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        connection.execute("drop role rds_iam")
+    with pytest.raises(ConfigurationError, match="rds_iam") as raised:
+        _ = open_stores(settings_of(door, tls, tmp_path)).relational
+    assert 'grant rds_iam to "askline_reader"' in raised.value.fix
+
+
 def test_dagsters_storage_asks_for_tokens(stores: Stores, door: RdsDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "get_settings", lambda: stores.settings)
     made = PooledPostgresStorage.from_config_value(None, {})

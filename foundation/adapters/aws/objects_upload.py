@@ -63,8 +63,7 @@ class Upload:
         if whole.size > self._multipart_bytes:
             return self._in_parts(where, how, whole)
         checksum = _base64(bytes.fromhex(whole.sha256))
-        # Bytes, not the file: it may have to be sent again.
-        done: dict[str, Any] = self._s3.put_object(**where, **how, Body=whole.file.read(), ChecksumSHA256=checksum)
+        done: dict[str, Any] = self._s3.put_object(**where, **how, Body=whole.file, ChecksumSHA256=checksum)
         return done.get("VersionId")
 
     def _in_parts(self, where: dict[str, str], how: dict[str, Any], whole: Whole) -> str | None:

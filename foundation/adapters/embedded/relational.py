@@ -17,7 +17,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foundation.adapters.embedded.reader import ReaderPool
-from foundation.errors import NotFound, StageFailed, Unavailable
+from foundation.errors import ConfigurationError, NotFound, StageFailed, Unavailable
 from foundation.types import Column, GuardedSql, QueryResult
 
 READER = "askline_reader"
@@ -151,11 +151,24 @@ class PostgresRelational:
                 self._revoke_functions(connection)
 
     def _let_reader_in(self, connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
-        if self._password is not None:  # RDS takes tokens of those who have this role
-            connection.execute(sql.SQL("grant rds_iam to {}").format(role))
+        if self._password is not None:
+            self._let_reader_use_tokens(connection, role)
         elif self._reader_password is not None:
             secret = sql.Literal(self._reader_password)
             connection.execute(sql.SQL("alter role {} password {}").format(role, secret))
+
+    @staticmethod
+    def _let_reader_use_tokens(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
+        """RDS takes tokens of those who have the role rds_iam, which it makes itself. ConfigurationError without it."""
+        grant = sql.SQL("grant rds_iam to {}").format(role)
+        try:
+            if not _one(connection, "select pg_has_role(%s, 'rds_iam', 'member')", (READER,))[0]:
+                connection.execute(grant)
+        except (errors.UndefinedObject, errors.InsufficientPrivilege) as error:
+            raise ConfigurationError(
+                f"The role {READER} cannot use tokens of IAM: {error.diag.message_primary}.",
+                fix=f"Enable IAM authentication on the RDS instance, and run as its master: {grant.as_string()}.",
+            ) from error
 
     def _revoke_functions(self, connection: psycopg.Connection[Any]) -> None:
         found = connection.execute(
