@@ -29,7 +29,7 @@ from bench.common import Results
 
 OUT = Path(__file__).with_name("results.json")
 HELD_TO = ("search", "upload_to_askable", "ingest_rate", "tables_at_size", "memory_and_start", "clone_to_answer")
-BY_NAME = ("day", "embedding", "graph", "graph_size", "multihop", "text_to_sql", "no_evidence")
+BY_NAME = ("day", "embedding", "graph", "graph_size", "multihop", "text_to_sql", "no_evidence", "search_opensearch")
 console = Console()
 
 

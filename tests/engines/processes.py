@@ -49,7 +49,7 @@ class Engine:
         healthy: Callable[[], bool],
         *,
         env: Mapping[str, str] | None = None,
-        timeout_s: float = 120,
+        timeout_s: float = 300,
     ) -> None:
         self.folder = folder
         self._healthy, self._timeout_s = healthy, timeout_s
