@@ -15,6 +15,9 @@ from docx import Document
 
 from bench.embedding import DATA
 from cli.questions import SAMPLES
+from foundation.errors import NoContent
+from foundation.settings import OcrSettings
+from pipelines.parsing import pdf
 
 _MEDQUAD = DATA / "medquad_liveqa" / "medquad_pairs.jsonl.gz"
 _DOCUMENTS = DATA.parent / "documents"
@@ -43,9 +46,9 @@ def snippets(folder: Path, count: int) -> list[Path]:
 def mixed(folder: Path, count: int) -> list[Path]:
     """`count` documents as a library of health information has them, of ten formats.
 
-    Every document of the shared test data that is text already (PDF, DOCX, DOC, PPTX, PPT, ODT, RTF, HTML, EML; no
-    scans, whose time is the OCR program's), the samples, and pages of MedQuAD's web sites, their questions as headings,
-    in turn as TXT, HTML and DOCX.
+    Every document of the shared test data that is text already (PDF, DOCX, DOC, PPTX, PPT, ODT, RTF, HTML, EML; none
+    with a page that OCR reads, whose time is another program's), the samples, and pages of MedQuAD's web sites, their
+    questions as headings, in turn as TXT, HTML and DOCX.
     """
     expected = (_DOCUMENTS / "EXPECTED_dev.jsonl").read_text(encoding="utf-8").splitlines()
     found = [
@@ -53,7 +56,7 @@ def mixed(folder: Path, count: int) -> list[Path]:
         for row in map(json.loads, expected)
         if row["outcome"] == "ok" and row["file"].startswith(_WITH_TEXT)
     ]
-    found = [path for path in found if path.exists() and not _has_a_scan(path)]
+    found = [path for path in found if path.exists() and not _wants_ocr(path)]
     found += samples("*.pdf", "*.docx", "*.txt")
     pages = _pages()
     wanted = count - len(found)
@@ -96,14 +99,18 @@ def _medquad() -> list[dict[str, str]]:
         return [json.loads(line) for line in lines]
 
 
-def _has_a_scan(path: Path) -> bool:
-    return path.suffix == ".pdf" and not all(text.strip() for text in _all_page_texts(path))
+def _wants_ocr(path: Path) -> bool:
+    """Whether a page of it would be read by OCR."""
+    if path.suffix != ".pdf":
+        return False
+    try:
+        parsed = pdf.parse(path, path.name, OcrSettings(engine="off"))
+    except NoContent:
+        return True
+    return any(warning.page is not None for warning in parsed.warnings)
 
 
 def _page_texts(path: Path) -> list[str]:
-    return [text for text in _all_page_texts(path) if len(text) > 400]
-
-
-def _all_page_texts(path: Path) -> list[str]:
     with closing(pdfium.PdfDocument(path)) as document:
-        return [page.get_textpage().get_text_bounded() for page in document]
+        texts = [page.get_textpage().get_text_bounded() for page in document]
+    return [text for text in texts if len(text) > 400]

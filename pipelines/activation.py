@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from sqlalchemy import Connection
 
@@ -20,6 +21,7 @@ from foundation.types import ClaimedVersion, Stage
 from pipelines.code_versions import is_table
 from pipelines.datasets import name_tables
 from pipelines.members import beyond_limits, holds_members, land_members, settle_members
+from pipelines.next_run import wanted_for
 from pipelines.read_back import not_read_back
 
 
@@ -33,6 +35,7 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
     }
     activated = 0
     for group in _one_of_each_document(whole):
+        days: set[date] = set()
         with transaction(stores.engine) as connection:
             replaced_by = activate_complete(connection, run_id, group, required)
             for version in group:
@@ -44,7 +47,8 @@ def activate(stores: Stores, run_id: str, versions: Sequence[ClaimedVersion], re
                     name_tables(connection, version.document_id, version.file_name, version.version_id)
                     show_tables(connection, stores.relational, version.version_id, replaced or None)
                 if version.document_id in landed:
-                    settle_members(connection, stores, version.document_id, landed[version.document_id])
+                    days |= settle_members(connection, stores, version.document_id, landed[version.document_id])
+        wanted_for(days)
     with transaction(stores.engine) as connection:
         # Not only what was replaced now: a version that is overtaken ends after the one that answers, and a process
         # that was killed here has left one.

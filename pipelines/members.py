@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path, PurePosixPath
 
 from sqlalchemy import Connection, select
@@ -124,10 +125,12 @@ def land_members(stores: Stores, document_id: str, version_id: str, holder_name:
     return landed
 
 
-def settle_members(connection: Connection, stores: Stores, document_id: str, landed: Sequence[LandedMember]) -> None:
+def settle_members(
+    connection: Connection, stores: Stores, document_id: str, landed: Sequence[LandedMember]
+) -> set[date]:
     """Register the landed members as documents of their holder's owner, and delete those that are not in it any more.
 
-    In the transaction in which the holder's version begins to answer.
+    In the transaction in which the holder's version begins to answer. Returns the days on which there is work now.
     """
     holder = connection.execute(
         select(documents)
@@ -135,12 +138,13 @@ def settle_members(connection: Connection, stores: Stores, document_id: str, lan
         .with_for_update()
     ).one_or_none()
     if holder is None:  # deleted since it was asked for
-        return
+        return set()
     inherited = {name: value for name in KEPT_FIELDS if (value := getattr(holder, name)) is not None}
     gone = member_keys(connection, document_id)
+    days = set()
     for one in sorted(landed, key=lambda one: one.stored.key):
         gone.pop(one.stored.key, None)
-        register_arrival(
+        received = register_arrival(
             connection,
             Arrival(
                 landing_key=one.stored.key,
@@ -159,9 +163,12 @@ def settle_members(connection: Connection, stores: Stores, document_id: str, lan
                 parent_path=one.member.path,
             ),
         )
+        if received.queued:
+            days.add(received.arrival_day)
     for member_id in sorted(gone.values()):
         for version in erase_document(connection, member_id, holder.owner).silenced:
             hide_tables(connection, stores.relational, version)
+    return days
 
 
 def _inner_name(holder_name: str) -> str:

@@ -82,11 +82,14 @@ def _load_ahead(**_: Any) -> None:
 
 
 @signals.task_postrun.connect
-def _give_back(**_: Any) -> None:
-    """A run may have held a large file's worth of memory; one that failed may have left the model at work."""
-    from pipelines.resources import AHEAD
+def _after_run(**_: Any) -> None:
+    """A run may have held a large file's worth of memory, left the model at work by failing, or found files in files
+    that wait for the next one."""
+    from pipelines.next_run import ask_for_next_run
+    from pipelines.resources import AHEAD, process_stores
 
     AHEAD.clear()
+    ask_for_next_run(process_stores())
     give_back()
 
 

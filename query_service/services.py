@@ -8,12 +8,12 @@ from functools import cached_property
 from foundation.freed_memory import give_back
 from foundation.graph_schema import GraphSchema, load_graph_schema
 from foundation.lexicon import Lexicon, load_lexicon
+from foundation.nudge import Nudge
 from foundation.registry.database import transaction
 from foundation.registry.datasets import visible_tables
 from foundation.settings import Settings
 from foundation.stores import Stores
 from foundation.types import Principal, TableInfo
-from query_service.nudge import Nudge
 from query_service.reasoning.demands import WordVectors
 from query_service.reasoning.evidence_model import Thresholds
 from query_service.reasoning.planner_terms import Terms, load_terms

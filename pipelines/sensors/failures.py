@@ -6,6 +6,9 @@ from foundation.registry import claims
 from foundation.registry.database import transaction
 from pipelines.resources import process_stores
 
+_INTERVAL_S = 10
+"""A look costs 60 ms of CPU in four programs, and runs fail seldom."""
+
 
 def _free(run: dg.DagsterRun, reason: str) -> str:
     at = process_stores()
@@ -18,7 +21,7 @@ def _free(run: dg.DagsterRun, reason: str) -> str:
 
 @dg.run_failure_sensor(
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=1,
+    minimum_interval_seconds=_INTERVAL_S,
     description="Frees the versions of a run that failed; after the last attempt they end failed, with the stage.",
 )
 def run_failures(context: dg.RunFailureSensorContext) -> None:
@@ -28,7 +31,7 @@ def run_failures(context: dg.RunFailureSensorContext) -> None:
 @dg.run_status_sensor(
     run_status=dg.DagsterRunStatus.CANCELED,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=1,
+    minimum_interval_seconds=_INTERVAL_S,
     description="Frees the versions of a run that was cancelled.",
 )
 def run_cancellations(context: dg.RunStatusSensorContext) -> None:

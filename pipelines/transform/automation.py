@@ -18,7 +18,7 @@ _TRIES = 3
 
 @dg.sensor(
     job=transform_job,
-    minimum_interval_seconds=5,
+    minimum_interval_seconds=10,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Starts dbt when the tables that the marts are built from have changed.",
 )

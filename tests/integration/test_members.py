@@ -8,6 +8,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Callable
+from datetime import date
 from email.message import EmailMessage
 from typing import Any
 
@@ -24,9 +25,11 @@ from foundation.registry.datasets import visible_tables
 from foundation.registry.intake import Received
 from foundation.registry.members import descendants, holders, visible_members
 from foundation.registry.tables import documents as table
+from foundation.registry.tables import nudges
 from foundation.settings import ParsingSettings
 from foundation.stores import Stores
 from foundation.types import SearchFilter
+from pipelines.next_run import ask_for_next_run
 
 LOCAL = local_principal("local")
 Land = Callable[..., Received]
@@ -110,6 +113,25 @@ def test_an_attachment_is_a_document_and_the_mail_names_it(stores: Stores, land:
         assert len(descendants(connection, got.document_id)) == 3
     text = stores.artefacts.text(got.version_id, "eml/2")
     assert "Attachments: beds.csv (text/csv, 24 bytes); Forwarded.eml" in text
+
+
+def test_the_run_that_finds_members_asks_for_the_next_one_and_no_other_run_does(
+    stores: Stores, land: Land, run_job: RunJob
+) -> None:
+    def asked() -> list[date]:
+        ask_for_next_run(stores)
+        with transaction(stores.engine) as connection:
+            return list(connection.execute(select(nudges.c.arrival_day)).scalars())
+
+    asked()  # what other tests have left
+    land("ferry.txt", FERRY)
+    ingest(run_job, times=1)
+    assert asked() == []
+    archive = land("july.zip", zipped(("notes/ferry.txt", FERRY + b" Daily."), ("beds.csv", BEDS)))
+    ingest(run_job, times=1)
+    assert asked() == [archive.arrival_day]
+    ingest(run_job, times=1)
+    assert asked() == []
 
 
 def test_an_archive_that_comes_again_updates_adds_and_deletes(stores: Stores, land: Land, run_job: RunJob) -> None:
