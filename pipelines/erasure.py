@@ -21,6 +21,7 @@ from foundation.stores import Stores
 from foundation.table_catalog import forget_in_catalog, known_to_catalog
 from pipelines.dagster_traces import DagsterTraces
 from pipelines.marts import withdraw_marts_using
+from pipelines.transform.lake_build import left_of_builds, remove_builds
 from pipelines.transform.outputs import DbtOutputs
 
 SHARED = "Content that another living document has too stays for that one ({count} of its versions)."
@@ -182,10 +183,9 @@ class _Erasure:
             return []
         settings = self.at.settings
         results = aws_stores.folder(settings, aws_stores.results_location(settings))
-        lake = aws_stores.dbt_lake(settings)
         return [
             ("athena_results", lambda: sum(1 for _ in results.listing()), lambda: results.purge_prefix("")),
-            ("dbt_builds", lake.count, lake.clear),
+            ("dbt_builds", lambda: left_of_builds(self.at), lambda: remove_builds(self.at)),
         ]
 
     def clear(self, name: str, count: Callable[[], int], remove: Callable[[], int]) -> StoreReport:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from dagster_dbt import DbtCliResource
 from filelock import FileLock
 from packaging.version import Version, parse
 
+from pipelines.transform.environment import environment
 from pipelines.transform.manifest import DBT, OFFLINE, PROJECT, TARGET
 
 
@@ -54,18 +54,3 @@ def build_folder(folder: Path) -> Iterator[Path]:
                 yield target
         finally:
             shutil.rmtree(exports, ignore_errors=True)
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Ours has these variables meanwhile, and so have the processes that we start."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

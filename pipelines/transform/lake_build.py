@@ -6,16 +6,22 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
 
 from foundation import aws_stores
-from foundation.adapters.aws.warehouse_dbt import DbtLake
 from foundation.errors import StageFailed
 from foundation.settings import Settings
 from foundation.stores import Stores
 from pipelines.transform.contracts import Source, listed
-from pipelines.transform.dbt_cli import environment
+from pipelines.transform.environment import environment
+
+if TYPE_CHECKING:  # its packages are there on AWS only
+    from foundation.adapters.aws.warehouse_dbt import DbtLake
 
 _SOURCE = "ASKLINE_DBT_SOURCE_"
+_LOCK = 0x41534B42  # "ASKB": one build in the lake at a time
 MAX_TABLES = 100
 """Tables that one source may be read from: more stages than a few hundred no statement of Athena may have."""
 
@@ -44,12 +50,40 @@ def place_of_build(stores: Stores, sources: Mapping[str, Sequence[Source]]) -> I
         yield Place("embedded")
         return
     lake = aws_stores.dbt_lake(stores.settings)
-    with environment(_variables(stores.settings, sources)):
+    with _alone(stores, wait=True), environment(_variables(stores.settings, sources)):
         lake.prepare()
         try:
             yield Place("athena", lake)
         finally:
             lake.clear()
+
+
+def left_of_builds(stores: Stores) -> int:
+    """Files in S3 of a build that was interrupted, or of one that runs now."""
+    return aws_stores.dbt_lake(stores.settings).count() if stores.warehouse.dialect == "athena" else 0
+
+
+def remove_builds(stores: Stores) -> int:
+    """Remove them, unless a build runs: it removes its own, and whoever asks comes again."""
+    if stores.warehouse.dialect != "athena":
+        return 0
+    with _alone(stores, wait=False) as alone:
+        return aws_stores.dbt_lake(stores.settings).clear() if alone else 0
+
+
+@contextmanager
+def _alone(stores: Stores, *, wait: bool) -> Iterator[bool]:
+    """One build at a time has the lake, on whichever machine it runs. False where another has it."""
+    with stores.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if wait:
+            connection.execute(select(func.pg_advisory_lock(_LOCK)))
+        elif not connection.execute(select(func.pg_try_advisory_lock(_LOCK))).scalar_one():
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            connection.execute(select(func.pg_advisory_unlock(_LOCK)))
 
 
 def _variables(settings: Settings, sources: Mapping[str, Sequence[Source]]) -> dict[str, str]:

@@ -11,7 +11,9 @@ import pytest
 from foundation import aws_stores
 from foundation.adapters.aws.catalog import GlueCatalog
 from foundation.contracts.catalog import COLUMNS, CatalogContract, table
+from foundation.errors import Unavailable
 from foundation.settings import AdapterSettings, AthenaSettings, AwsSettings, S3Settings, Settings
+from tests.doubles.aws_faults import Fault, FaultyWire
 
 pytestmark = pytest.mark.engines
 
@@ -79,6 +81,20 @@ def test_every_table_is_listed_with_its_dataset(catalog: GlueCatalog, glue: Any,
         (f"{settings.athena.database}.foreign", ""),
         (f"{settings.athena.database}.t_1", "dst_1"),
     ]
+
+
+def test_what_passes_is_tried_again_and_what_stays_is_transient(settings: Settings) -> None:
+    with FaultyWire(str(settings.aws.endpoint_url)).running() as wire:
+        through = aws_stores.catalog(settings.model_copy(update={"aws": AwsSettings(endpoint_url=wire.url)}))
+        wire.faults.append(Fault("POST", "AWSGlue.CreateTable", times=2, status=400, code="ThrottlingException"))
+        through.register(table("dst_1"))
+        assert through.columns("dst_1") == COLUMNS
+        # Two processes that register the same content at once.
+        wire.faults.append(
+            Fault("POST", "AWSGlue.UpdateTable", times=9, status=400, code="ConcurrentModificationException")
+        )
+        with pytest.raises(Unavailable, match="Glue table t_1: UpdateTable gave ConcurrentModificationException"):
+            through.register(table("dst_1"))
 
 
 def test_removing_where_nothing_was_ever_registered_removes_nothing(catalog: GlueCatalog) -> None:
