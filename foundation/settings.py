@@ -101,7 +101,7 @@ class DagsterSettings(_Group):
 
 
 class IngestionSettings(_Group):
-    batch_size: int = Field(500, ge=1, description="Most versions that one run claims.")
+    batch_size: int = Field(200, ge=1, description="Most versions that one run claims.")
     lease_s: float = Field(60, ge=5, description="A claim that is not renewed for so long is free again, in seconds.")
     max_attempts: int = Field(3, ge=1, description="A version whose run died so often ends as failed.")
     scan_acl: Annotated[tuple[str, ...], NoDecode] = Field(
