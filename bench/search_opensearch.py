@@ -58,7 +58,7 @@ def run() -> dict[str, dict[str, Any]]:
         client.indices.forcemerge(index=index.physical, params={"max_num_segments": 1, "request_timeout": 600})
         taken: dict[str, list[float]] = {"ours": [], "bare": []}
         for i in range(-_WARM, _QUESTIONS):
-            seconds = _ask(client, index, questions[i % len(questions)], asked[i % _QUESTIONS])
+            seconds = _ask(client, index, questions[i % len(questions)], asked[i % _QUESTIONS], ours_first=i % 2 == 0)
             for name in taken if i >= 0 else ():
                 taken[name].append(seconds[name])
     p50, p95 = ({name: float(np.percentile(taken[name], q)) * 1000 for name in taken} for q in (50, 95))
@@ -74,12 +74,16 @@ def run() -> dict[str, dict[str, Any]]:
     }
 
 
-def _ask(client: OpenSearch, index: OpenSearchIndex, question: str, vector: Vector) -> dict[str, float]:
+def _ask(
+    client: OpenSearch, index: OpenSearchIndex, question: str, vector: Vector, *, ours_first: bool
+) -> dict[str, float]:
+    """Seconds. The second of two equal queries finds more in caches, so they take turns at being it."""
     body = hybrid_body(words_query(question), vector, Manifest(next=SIZE).visible(), NARROW, 100, 0.6)
-    return {
-        "ours": _timed(lambda: index.search(question, vector, NARROW)),
-        "bare": _timed(lambda: client.search(index=index.physical, body=body, params=NAMED_SCORES)),
+    asks: dict[str, Callable[[], Any]] = {
+        "ours": lambda: index.search(question, vector, NARROW),
+        "bare": lambda: client.search(index=index.physical, body=body, params=NAMED_SCORES),
     }
+    return {name: _timed(asks[name]) for name in (asks if ours_first else reversed(asks))}
 
 
 def _timed(run: Callable[[], Any]) -> float:

@@ -64,6 +64,15 @@ def test_the_order_of_hybrid_is_neither_that_of_the_words_nor_that_of_the_vector
     assert orders == {("0", "1", "2"), ("2", "1", "3", "0"), ("1", "2", "0", "3")}
 
 
+def test_a_ranker_of_no_weight_leaves_the_order_to_the_other(factory: Open) -> None:
+    texts = ["alpha alpha", "alpha and some words", "alpha and some words and very many more of them"]
+    index = factory()
+    index.write_version("v1", [make_chunk("v1", i, t, vector=direction(80 - 30 * i)) for i, t in enumerate(texts)])
+    for weight, order in ((0, "012"), (1, "210")):
+        hits = index.search("alpha", direction(0), PUBLIC, dense_weight=weight)
+        assert "".join(hit.chunk_id[-1] for hit in hits) == order
+
+
 def test_the_filter_stands_inside_each_ranker_so_that_neither_spends_its_candidates_on_what_may_not_be_seen(
     factory: Open,
 ) -> None:

@@ -78,8 +78,8 @@ def hybrid_body(
     if words is not None:
         queries.append({"bool": {"must": [words], "filter": clauses}})
         weights.append(1 - dense_weight)
-    # A single ranker's score is not weighed: 1 is its best hit either way.
-    weights = weights if len(weights) == 2 else [1.0]
+    # A single ranker's score is not weighed: 1 is its best hit either way. OpenSearch fails at a weight without a dot.
+    weights = [float(weight) for weight in weights] if len(weights) == 2 else [1.0]
     return {
         "size": candidates,
         "_source": False,
