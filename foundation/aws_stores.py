@@ -141,7 +141,8 @@ def _athena(settings: Settings) -> AthenaPlace:
 
     chosen = settings.athena
     return AthenaPlace(
-        client(settings, "athena"),
+        # Few tries: somebody waits for the answer, and six of them take longer than a statement may.
+        client(settings, "athena", attempts=min(3, settings.aws.max_attempts)),
         client(settings, "glue"),
         chosen.database,
         chosen.workgroup,
