@@ -141,6 +141,30 @@ def test_a_bucket_without_versioning_is_refused_before_anything_is_written(aws: 
     assert versions_in(s3, "unversioned-bucket") == []
 
 
+def test_derived_artefacts_may_lie_in_a_bucket_without_versioning(aws: str, s3: Any) -> None:
+    s3.create_bucket(Bucket="plain-bucket")
+    store = aws_stores.derived(settings_of(aws, "plain-bucket"))
+    for data in (b"one", b"two"):
+        store.put("versions/a/text.txt", data)
+        assert store.read("versions/a/text.txt") == data
+        (found,) = store.current("versions/a/")
+        assert (found.key, found.sha256) == ("versions/a/text.txt", hashlib.sha256(data).hexdigest())
+    assert store.purge_prefix("versions/") == 1
+    assert not store.exists("versions/a/text.txt")
+
+
+def test_what_was_there_before_the_bucket_had_versioning_is_a_version(aws: str, s3: Any) -> None:
+    s3.create_bucket(Bucket="late-bucket")
+    s3.put_object(Bucket="late-bucket", Key="landing/k", Body=b"one")
+    s3.put_bucket_versioning(Bucket="late-bucket", VersioningConfiguration={"Status": "Enabled"})
+    store = aws_stores.landing(settings_of(aws, "late-bucket"))
+    (first,) = store.current()
+    second = store.put("k", b"two")
+    assert store.read("k", first.version_id) == b"one"
+    assert [version.sha256 for version in store.versions("k")] == [first.sha256, second.sha256]
+    assert store.purge("k") == 2
+
+
 def test_objects_are_encrypted_by_the_key_of_the_setting(aws: str, bucket: str, s3: Any) -> None:
     store = aws_stores.landing(settings_of(aws, bucket, kms_key_id="alias/records"))
     store.put("small", b"x")

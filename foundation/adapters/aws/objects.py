@@ -35,6 +35,8 @@ _DELETED_AT_ONCE = 1000  # S3's limit of one DeleteObjects
 _DOWNLOAD = "askline-object"
 _NO_SUCH = {"NoSuchKey", "NoSuchVersion", "404", "405", "MethodNotAllowed"}
 """What S3 says of a key, a version or a delete marker that is asked for and not there."""
+_UNVERSIONED = "null"
+"""S3's id of what was written while the bucket had no versioning; another object may have it later."""
 _NO_VERSION_ID = {"InvalidArgument", "400"}
 """What it says of a version id that it never gave."""
 
@@ -98,7 +100,7 @@ class S3Objects:
             yield path
 
     def head(self, key: str, version_id: str | None = None) -> ObjectVersion:
-        return self._described_as(key, self._asked_for(key, version_id))
+        return self._described_as(key, self._asked_for(key, version_id), version_id)
 
     def exists(self, key: str) -> bool:
         try:
@@ -166,24 +168,24 @@ class S3Objects:
             return None  # whatever else than its absence it is, the PUT that follows tells it better
         return self._described_as(key, found) if found["ContentLength"] == size else None
 
-    def _described_as(self, key: str, found: dict[str, Any]) -> ObjectVersion:
-        """What S3 says of an object, with its sha256."""
+    def _described_as(self, key: str, found: dict[str, Any], asked: str | None = None) -> ObjectVersion:
+        """What S3 says of an object, or of the version that it was asked for, with its sha256."""
         sha256 = found.get("Metadata", {}).get(SHA256)
         if sha256 is None:
-            with self.open(key, found.get("VersionId")) as file:
+            with self.open(key, found.get("VersionId") or asked) as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-        return self._remember(
-            ObjectVersion(key, found.get("VersionId") or sha256, sha256, found["ContentLength"], found["LastModified"])
-        )
+        version_id = found.get("VersionId") or (_UNVERSIONED if self.versioned else sha256)
+        return self._remember(ObjectVersion(key, version_id, sha256, found["ContentLength"], found["LastModified"]))
 
     def _described(self, listed: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[ObjectVersion]:
         """With the sha256, which a listing does not have: a HEAD each for those that are new to this process."""
 
         def describe(entry: tuple[str, dict[str, Any]]) -> ObjectVersion | None:
             key, item = entry
-            version_id = None if item["VersionId"] == "null" else item["VersionId"]
+            version_id = item["VersionId"]
+            latest = version_id == _UNVERSIONED and item.get("IsLatest")
             try:
-                return (version_id and self._known.get((key, version_id))) or self.head(key, version_id)
+                return self._known.get((key, version_id)) or self.head(key, None if latest else version_id)
             except NotFound:  # removed since it was listed
                 return None
 
@@ -247,7 +249,8 @@ class S3Objects:
             self._versioning_seen = True
 
     def _remember(self, version: ObjectVersion) -> ObjectVersion:
-        self._known[version.key, version.version_id] = version
+        if version.version_id != _UNVERSIONED:
+            self._known[version.key, version.version_id] = version
         while len(self._known) > _REMEMBERED:
             with contextlib.suppress(KeyError):  # another thread was there first
                 self._known.popitem(last=False)
