@@ -26,6 +26,7 @@ from foundation.settings import AwsSettings, QuerySettings, Settings
 from foundation.types import Column, GuardedSql, TableInfo
 from tests.doubles.aws_faults import Fault, FaultyWire
 from tests.engines.athena import Athena
+from tests.engines.processes import free_port
 
 pytestmark = pytest.mark.engines
 
@@ -122,6 +123,21 @@ def test_no_result_stays_in_s3(place: Settings, warehouse: Warehouse, store: Sto
     with pytest.raises(QueryFailed):
         warehouse.query(unguarded("SELECT 1 / 0"), [])
     assert results_in(place) == []
+
+
+def test_more_rows_than_one_page_of_the_api_come_in_order(warehouse: Warehouse, store: Store) -> None:
+    table = store("t", pa.table({"a": list(range(2500))}))
+    statement = 'SELECT "t"."a" AS "a" FROM "data"."t" AS "t" ORDER BY "a"'
+    for limit, rows in ((2500, 2500), (1500, 1500), (999, 999)):
+        found = warehouse.query(unguarded(statement, "t", limit=limit), [table])
+        assert [a for (a,) in found.rows] == list(range(rows))
+        assert found.truncated == (limit < 2500)
+
+
+def test_athena_that_cannot_be_reached_is_unavailable(place: Settings) -> None:
+    gone = AwsSettings(endpoint_url=f"http://127.0.0.1:{free_port()}", max_attempts=1, region="us-east-1")
+    with pytest.raises(Unavailable, match="does not answer"):
+        aws_stores.warehouse(place.model_copy(update={"aws": gone})).query(unguarded("SELECT 1"), [])
 
 
 def test_a_query_over_its_time_is_stopped_in_athena_too(place: Settings, athena: Any, store: Store) -> None:
