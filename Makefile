@@ -24,7 +24,7 @@ engines: $(VENV)/.dev
 	$(BIN)/python -m tests.engines fetch
 
 test-engines: $(VENV)/.dev models engines
-	$(BIN)/pytest -m engines
+	$(BIN)/pytest -m "engines and not slow"
 
 # make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12. JOBS: stacks side by side, one a core if absent.
 crash: $(VENV)/.dev models

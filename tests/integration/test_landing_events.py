@@ -331,15 +331,14 @@ def test_nobody_there_is_transient(settings: Settings, open_stores: Callable[[Se
         take(stores)
 
 
-@pytest.mark.slow
-def test_a_burst_of_ten_thousand_events_is_ten_thousand_documents_and_none_twice(
-    settings: Settings, stores: Stores, s3: Any, bucket: str, messages: Queue
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_burst_of_events_is_as_many_documents_and_none_twice(
+    settings: Settings, stores: Stores, s3: Any, bucket: str, messages: Queue, count: int
 ) -> None:
     """Shuffled, a fifth of them twice, with a receiver that dies in the middle.
 
     Twenty events a message: moto's queue takes longer for each message the more there are.
     """
-    count = 10_000
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={})
     with ThreadPoolExecutor(8) as pool:
         list(
