@@ -46,9 +46,9 @@ def is_catalogued(stores: Stores, row: RowMapping) -> bool:
         return False
 
 
-def catalog_name(stores: Stores, table: TableInfo) -> str:
+def catalog_name(stores: Stores, dataset_id: str, known_as: str) -> str:
     """The table's name in the catalog: Glue's `database.table`, or the one by which people know it."""
-    return aws_stores.glue_path(stores.settings, table.dataset_id) if _is_outside(stores) else table.name
+    return aws_stores.glue_path(stores.settings, dataset_id) if _is_outside(stores) else known_as
 
 
 def unlinked_tables(stores: Stores) -> list[str]:

@@ -16,7 +16,9 @@ from foundation.registry.cards import related_versions, relations_of
 from foundation.registry.documents import links_of, list_stages
 from foundation.registry.members import visible_members
 from foundation.registry.table_names import names_of_version
+from foundation.table_catalog import catalog_name
 from foundation.types import Principal
+from query_service.api.common import get_services
 
 CARD_IGNORED = "card_ignored"
 """Warning: a field of a sidecar or of front matter could not be taken."""
@@ -166,10 +168,11 @@ def full_record(
         found.replaced_by = [ReplacedBy.model_validate(dict(relation)) for relation in newer]
     versions = [v for v in {row["active_version"], row["latest_version"]} if v]
     names = {key: name for v in versions for key, name in names_of_version(connection, row["document_id"], v).items()}
+    stores = get_services(request).stores
     found.table_links = [
         TableLink(
             version_id=link["version_id"],
-            catalog_table=names[link["dataset_id"]],
+            catalog_table=catalog_name(stores, link["dataset_id"], names[link["dataset_id"]]),
             postgres_table=link["postgres_table"],
             rows=link["rows_catalog"],
         )

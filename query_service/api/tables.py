@@ -75,7 +75,7 @@ def get_table(name: str, connection: ConnectionDep, principal: PrincipalDep, ser
         else {
             "document_id": table.document_id,
             "version_id": link["version_id"],
-            "catalog_table": catalog_name(services.stores, table),
+            "catalog_table": catalog_name(services.stores, table.dataset_id, table.name),
             "postgres_table": link["postgres_table"],
             "rows_file": link["rows_file"],
             "rows_catalog": link["rows_catalog"],

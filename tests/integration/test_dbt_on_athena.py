@@ -97,7 +97,10 @@ def test_the_marts_are_those_of_the_embedded_profile_and_go_with_their_sources(
     files["Encounters 2022.csv"] = b"".join(line.rsplit(b",", 2)[0] + b"\n" for line in (head, *lines[800:]))
     # Codes that were parsed as numbers and as times, and are read as text.
     condition_head, *conditions = files["conditions.csv"].splitlines()
-    for name, codes in {"odd_conditions": ["0.1234567890123456789", "2"], "timed_conditions": ["2020-01-02T10:20:30Z"]}.items():
+    for name, codes in {
+        "odd_conditions": ["0.1234567890123456789", "2"],
+        "timed_conditions": ["2020-01-02T10:20:30Z"],
+    }.items():
         changed = [_with_code(line, code) for line, code in zip(conditions, codes, strict=False)]
         files[f"{name}.csv"] = b"\n".join([condition_head, *changed]) + b"\n"
     documents = {name: [upload_csv(stores, name, content)[0] for stores in both] for name, content in files.items()}
@@ -135,7 +138,8 @@ def test_the_marts_are_those_of_the_embedded_profile_and_go_with_their_sources(
             [marts(embedded)["encounter_costs"]],
         ).rows
     )
-    assert catalog_name(aws, table) == f"{aws.settings.athena.database}.{table.dataset_id.replace('dst_', 't_')}"
+    in_glue = f"{aws.settings.athena.database}.t_{table.dataset_id.removeprefix('dst_')}"
+    assert catalog_name(aws, table.dataset_id, table.name) == in_glue
     shown = databases(aws)
     assert shown[f"{aws.settings.athena.database}_marts"] == []
     assert len(shown[aws.settings.athena.database]) == len(files) + 2

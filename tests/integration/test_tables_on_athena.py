@@ -59,6 +59,8 @@ def test_a_table_is_linked_to_glue_answers_by_athena_and_leaves_nothing(
     link = table["link"]
     assert link["catalog_table"] == f"{stores.settings.athena.database}.{link['postgres_table']}"
     assert link["version_id"] == document["version_id"]
+    (of_document,) = shown(client, document["document_id"])["table_links"]
+    assert of_document == {name: link[name] for name in ("version_id", "catalog_table", "postgres_table")} | {"rows": 3}
     assert link["rows_file"] == link["rows_catalog"] == link["rows_postgres"] == 3
     glue: Any = boto3.client("glue", endpoint_url=stores.settings.aws.endpoint_url)
     found = glue.get_table(DatabaseName=stores.settings.athena.database, Name=link["postgres_table"])["Table"]
