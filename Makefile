@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo smoke test test-all test-engines engines crash check format bench lock clean install install-aws models
+.PHONY: demo smoke test test-all test-engines engines crash check format bench lock clean install install-aws deploy-check models
 
 demo: $(VENV)/.run models
 	$(BIN)/askline demo
@@ -16,7 +16,7 @@ smoke: $(VENV)/.run models
 test: $(VENV)/.dev models
 	$(BIN)/pytest -m "not slow and not engines"
 
-test-all: $(VENV)/.dev models engines
+test-all: $(VENV)/.deploy models engines
 	$(BIN)/pytest
 
 # What stands for the services of AWS in tests; needs Maven and a Java 17.
@@ -25,6 +25,11 @@ engines: $(VENV)/.dev
 
 test-engines: $(VENV)/.dev models engines
 	$(BIN)/pytest -m "engines and not slow"
+
+# The image, the compose file, Dagster's instances and the stack of AWS; needs Node.js, no account and no Docker.
+deploy-check: $(VENV)/.deploy models
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/pytest tests/deploy
 
 # make crash N=1000 SEED=7; FIRST=12 N=1 repeats round 12. JOBS: stacks side by side, one a core if absent.
 crash: $(VENV)/.dev models
@@ -71,10 +76,15 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.run
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/dev.lock
 	@touch $@
 
+$(VENV)/.deploy: requirements/deploy.lock $(VENV)/.dev
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/deploy.lock
+	@touch $@
+
 lock: $(VENV)/bin/uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra dev --extra aws pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 --extra aws pyproject.toml -o requirements/aws.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url -p 3.11 -c requirements/dev.lock --extra deploy pyproject.toml -o requirements/deploy.lock
 
 clean:
 	rm -rf $(VENV) .askline build *.egg-info
