@@ -6,35 +6,29 @@ import os
 import shutil
 import socket
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import httpx
 
+from cli.doctor_aws import examine_aws
+from cli.finding import Finding
 from cli.stack import running
 from foundation.adapters.embedded import postgres
 from foundation.adapters.embedded.model_files import installed_model
 from foundation.domain import load_domain
 from foundation.errors import AsklineError
 from foundation.registry.address import postgres_folder
+from foundation.registry.rights import missing_rights
 from foundation.settings import Settings
 
 _PACKAGES = ("dagster", "dbt-core", "dbt-duckdb", "fastapi", "langgraph", "duckdb", "tantivy", "onnxruntime", "spacy")
 
 
-@dataclass(frozen=True)
-class Finding:
-    part: str
-    state: str
-    """ok, missing, stopped or warning"""
-    detail: str
-    fix: str | None = None
-
-
 def examine(settings: Settings) -> list[dict[str, Any]]:
-    found = [_python(), *_packages(), _model(settings), _domain(settings), _disk(settings), _postgres(settings)]
-    found += _stack(settings)
+    found = [_python(), *_packages(), *_model(settings), _domain(settings), _disk(settings), _postgres(settings)]
+    found += [*examine_aws(settings), *_stack(settings)]
     return [asdict(finding) for finding in found]
 
 
@@ -53,13 +47,16 @@ def _packages() -> list[Finding]:
     return found
 
 
-def _model(settings: Settings) -> Finding:
+def _model(settings: Settings) -> list[Finding]:
+    """Of the embedded adapter; Bedrock's is tried with the permissions."""
+    if settings.adapter("embeddings") == "aws":
+        return []
     chosen = settings.embeddings
     try:
         files = installed_model(chosen.model, chosen.model_dir)
     except AsklineError as error:
-        return Finding("embedding model", "missing", error.message, error.fix)
-    return Finding("embedding model", "ok", f"{chosen.model} in {files.onnx.parent}")
+        return [Finding("embedding model", "missing", error.message, error.fix)]
+    return [Finding("embedding model", "ok", f"{chosen.model} in {files.onnx.parent}")]
 
 
 def _domain(settings: Settings) -> Finding:
@@ -82,7 +79,7 @@ def _disk(settings: Settings) -> Finding:
 
 def _postgres(settings: Settings) -> Finding:
     if settings.database.url is not None:
-        return Finding("postgres", "ok", "of ASKLINE_DATABASE__URL; `askline status` shows whether it answers")
+        return _own_postgres(settings)
     try:
         postgres.wheel()
     except AsklineError as error:
@@ -91,6 +88,16 @@ def _postgres(settings: Settings) -> Finding:
     if pid is None:
         return Finding("postgres", "stopped", "the embedded server does not run", "Start it with `askline up`.")
     return Finding("postgres", "ok", f"embedded, process {pid}")
+
+
+def _own_postgres(settings: Settings) -> Finding:
+    try:
+        lacks = missing_rights(settings)
+    except AsklineError as error:
+        return Finding("postgres", "stopped" if error.transient else "missing", error.message, error.fix)
+    if lacks:
+        return Finding("postgres", "missing", f"the user lacks {', '.join(lacks)}", "Grant it; docs/aws.md.")
+    return Finding("postgres", "ok", "of ASKLINE_DATABASE__URL: it lets us in, and may make schemas and roles")
 
 
 def _stack(settings: Settings) -> list[Finding]:

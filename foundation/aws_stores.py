@@ -95,21 +95,21 @@ def warehouse(settings: Settings) -> Warehouse:
 
     results = folder(settings, results_location(settings))
     return AthenaWarehouse(
-        _athena(settings), purge=results.purge_prefix, timeout_seconds=settings.query.statement_timeout_s
+        athena_place(settings), purge=results.purge_prefix, timeout_seconds=settings.query.statement_timeout_s
     )
 
 
 def catalog(settings: Settings) -> GlueCatalog:
     from foundation.adapters.aws.catalog import GlueCatalog
 
-    return GlueCatalog(_athena(settings), lambda key: derived_location(settings, key.rpartition("/")[0]))
+    return GlueCatalog(athena_place(settings), lambda key: derived_location(settings, key.rpartition("/")[0]))
 
 
 def dbt_lake(settings: Settings) -> DbtLake:
     from foundation.adapters.aws.warehouse_dbt import DbtLake
 
     location = dbt_location(settings)
-    return DbtLake(_athena(settings), folder(settings, location), location)
+    return DbtLake(athena_place(settings), folder(settings, location), location)
 
 
 def glue_path(settings: Settings, dataset_id: str) -> str:
@@ -127,7 +127,7 @@ def region(settings: Settings) -> str:
     return required(found, "ASKLINE_AWS__REGION", "the region of the bucket")
 
 
-def _athena(settings: Settings) -> AthenaPlace:
+def athena_place(settings: Settings) -> AthenaPlace:
     """ConfigurationError where one of the three that go together is embedded."""
     together = ("objects", "warehouse", "catalog")
     apart = [port for port in together if settings.adapter(port) != "aws"]

@@ -25,7 +25,7 @@ from foundation.types import Vector
 
 MODELS = {"titan-embed-text-v2": 1024, "titan-embed-text-v2-512": 512, "titan-embed-text-v2-256": 256}
 """Our names of the model, one for each length of its vectors, since vectors of two lengths go into two indexes."""
-_MODEL_ID = "amazon.titan-embed-text-v2:0"
+MODEL_ID = "amazon.titan-embed-text-v2:0"
 
 _MAX_TOKENS = 1024
 """Ours, which are at most 8 letters long; so a text within the limit is within Titan's in nearly every script."""
@@ -87,18 +87,18 @@ class TitanEmbedder:
                 if len(text) > 1 and _says_too_long(error):
                     text = text[: len(text) // 2]  # a script of which Titan makes many more tokens than we do
                     continue
-                told = translated(error, f"Bedrock, model {_MODEL_ID}")
+                told = translated(error, f"Bedrock, model {MODEL_ID}")
                 if not told.transient or attempt == self._attempts:
                     raise told from error
                 if is_throttled(error):
                     self._pace.slow_down()
                 time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**attempt)))
-        raise AsklineError(f"Bedrock, model {_MODEL_ID}, does not take the text however short it is cut.")
+        raise AsklineError(f"Bedrock, model {MODEL_ID}, does not take the text however short it is cut.")
 
     def _invoke(self, text: str) -> Vector:
         asked = {"inputText": text, "dimensions": self.dimension, "normalize": True}
         answer = self._client.invoke_model(
-            modelId=_MODEL_ID, contentType="application/json", accept="application/json", body=json.dumps(asked)
+            modelId=MODEL_ID, contentType="application/json", accept="application/json", body=json.dumps(asked)
         )
         found = np.array(json.loads(answer["body"].read())["embedding"], np.float32)
         vector: Vector = found / np.linalg.norm(found)

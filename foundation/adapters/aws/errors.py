@@ -141,6 +141,10 @@ def is_throttled(error: Exception) -> bool:
     return code_of(error) in _THROTTLED or status_of(error) == 429
 
 
+def is_denied(error: ClientError) -> bool:
+    return code_of(error) in _DENIED
+
+
 def status_of(error: ClientError) -> int:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
