@@ -47,7 +47,8 @@ class AwsChecks(Checks):
 
     def __init__(self, at: Surroundings, addresses: dict[str, str], folder: Path) -> None:
         super().__init__(Client(addresses["service_url"]), addresses["dagster_url"], folder)
-        self.s3, self.left = at.client("s3"), Leftovers(at)
+        self.s3, self.sqs, self.left = at.client("s3"), at.client("sqs"), Leftovers(at)
+        self.queue = at.environment["ASKLINE_SQS__UPLOADS_QUEUE_URL"]
 
     def all(self) -> list[Any]:
         return [
@@ -70,7 +71,11 @@ class AwsChecks(Checks):
         self.s3.put_object(Bucket=BUCKET, Key=f"landing/{key}", Body=data)
 
     def remove(self, key: str) -> None:
-        self.s3.delete_object(Bucket=BUCKET, Key=f"landing/{key}")
+        """With the message that S3 would send: moto tells of what is written only."""
+        gone = self.s3.delete_object(Bucket=BUCKET, Key=f"landing/{key}")
+        where = {"bucket": {"name": BUCKET}, "object": {"key": f"landing/{key}", "versionId": gone["VersionId"]}}
+        record = {"eventSource": "aws:s3", "eventName": "ObjectRemoved:DeleteMarkerCreated", "s3": where}
+        self.sqs.send_message(QueueUrl=self.queue, MessageBody=json.dumps({"Records": [record]}))
 
     def holding(self, *needles: bytes) -> list[str]:
         return self.left.holding(needles)

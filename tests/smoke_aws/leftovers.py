@@ -70,10 +70,7 @@ class Leftovers:
 
     def postgres_copies(self) -> list[str]:
         with psycopg.connect(self._at.postgres_url) as connection:
-            found = connection.execute(
-                "select schemaname || '.' || tablename from pg_tables"
-                " where schemaname not in ('public', 'pg_catalog', 'information_schema')"
-            )
+            found = connection.execute("select tablename from pg_tables where schemaname = 'copies'")
             return [str(name) for (name,) in found]
 
     def redis_keys(self) -> list[str]:
@@ -92,8 +89,8 @@ class Leftovers:
     def _tables(self) -> list[tuple[str, int]]:
         with psycopg.connect(self._at.postgres_url) as connection:
             names = [name for (name,) in connection.execute(
-                "select tablename from pg_tables where schemaname = 'public' order by 1")]  # fmt: skip
-            counted = sql.SQL("select count(*) from public.{}")
+                "select tablename from pg_tables where schemaname = 'askline' order by 1")]  # fmt: skip
+            counted = sql.SQL("select count(*) from askline.{}")
             return [(name, connection.execute(counted.format(sql.Identifier(name))).fetchone()[0]) for name in names]  # type: ignore[index]
 
     def _values(self) -> Iterable[tuple[str, bytes]]:
