@@ -59,7 +59,7 @@ def place_of_build(stores: Stores, sources: Mapping[str, Sequence[Source]]) -> I
 
 
 def left_of_builds(stores: Stores) -> int:
-    """Files in S3 of a build that was interrupted, or of one that runs now."""
+    """Files in S3 and tables in Glue of a build that was interrupted, or of one that runs now."""
     return aws_stores.dbt_lake(stores.settings).count() if stores.warehouse.dialect == "athena" else 0
 
 

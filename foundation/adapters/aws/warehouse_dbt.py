@@ -14,6 +14,8 @@ from foundation.ports.objects import ObjectStore
 
 MARTS = "marts"
 """The schema of dbt_project.yml whose tables are kept; it is a Glue database of this name at its end."""
+_SCHEMAS = ("sources", "staging", MARTS)
+"""All that dbt builds in. A view's text has the columns of the files that it reads, so views go as well."""
 
 
 class DbtLake:
@@ -51,20 +53,32 @@ class DbtLake:
         return table.cast(pa.schema([pa.field(field.name, _width(field.type)) for field in table.schema]))
 
     def clear(self) -> int:
-        """Remove the marts' tables, every file and every result of dbt's; returns how many files there were."""
-        try:
-            with aws_errors(f"Glue database {self._database}"):
-                pages = self._place.glue.get_paginator("get_tables").paginate(DatabaseName=self._database)
-                names = [table["Name"] for page in pages for table in page["TableList"]]
-                for name in names:
-                    self._place.glue.delete_table(DatabaseName=self._database, Name=name)
-        except NotFound:
-            pass  # no database yet, or another took the table
-        return self._store.purge_prefix("")
+        """Remove every table, view, file and result of dbt's; returns how many there were."""
+        removed = 0
+        for database, name in self._tables():
+            try:
+                with aws_errors(f"Glue table {database}.{name}"):
+                    self._place.glue.delete_table(DatabaseName=database, Name=name)
+                removed += 1
+            except NotFound:
+                pass  # another took it
+        return removed + self._store.purge_prefix("")
 
     def count(self) -> int:
-        """Files that are there now."""
-        return sum(1 for _ in self._store.listing(""))
+        """Tables, views and files that are there now."""
+        return len(self._tables()) + sum(1 for _ in self._store.listing(""))
+
+    def _tables(self) -> list[tuple[str, str]]:
+        """(Glue database, name) of what dbt has built."""
+        found = []
+        for database in (f"{self._place.database}_{schema}" for schema in _SCHEMAS):
+            try:
+                with aws_errors(f"Glue database {database}"):
+                    pages = self._place.glue.get_paginator("get_tables").paginate(DatabaseName=database)
+                    found += [(database, table["Name"]) for page in pages for table in page["TableList"]]
+            except NotFound:
+                pass  # no database yet
+        return found
 
 
 def _width(kind: pa.DataType) -> pa.DataType:
