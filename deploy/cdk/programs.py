@@ -121,6 +121,7 @@ class Programs(Construct):
         everywhere = (LANDING, DERIVED, RESULTS, BUILDS, RUN_LOGS)
         return [
             *rights.registry(),
+            *rights.list_everything(),
             *rights.read_objects(*everywhere),
             *rights.write_objects(*everywhere),
             *rights.purge_objects(LANDING, DERIVED, RESULTS, BUILDS),

@@ -25,6 +25,7 @@ _DOMAIN = "The paths of one domain; the names of its indexes come from model and
 _TABLES = "The tables of Askline's own databases, named after the content that they hold."
 _FAMILY = "Every revision of one family: a deployment makes a new one."
 _TASKS = "The tasks of one cluster; their ids are made by ECS."
+_CATALOG = "Who lists databases is asked for the right on all of them; it shows names."
 _NO_RESOURCE = "These actions know no resource."
 
 
@@ -75,9 +76,18 @@ class Rights:
             self._decrypt(),
         ]
 
+    def list_everything(self) -> Statements:
+        """Names in the whole bucket, for a role to which every folder of it is open anyway."""
+        actions = ("ListBucket", "ListBucketVersions", "ListBucketMultipartUploads")
+        return [allow([f"s3:{action}" for action in actions], self.storage.bucket.bucket_arn)]
+
     def write_objects(self, *prefixes: str) -> Statements:
         return [
-            allow(["s3:PutObject", "s3:AbortMultipartUpload"], *self._objects(prefixes), why=_OBJECTS),
+            allow(
+                ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"],
+                *self._objects(prefixes),
+                why=_OBJECTS,
+            ),
             self._encrypt(),
         ]
 
@@ -108,6 +118,8 @@ class Rights:
         return [
             allow([f"athena:{action}" for action in athena], self._arn("athena", "workgroup", WORK_GROUP)),
             allow([f"glue:{action}" for action in glue], *self._catalog(DATABASE), why=_TABLES),
+            # Athena looks there in every query.
+            allow(["glue:GetDatabase"], self._glue("catalog"), self._arn("glue", "database", "default")),
             *self.read_objects(DERIVED, RESULTS),
             *self.write_objects(RESULTS),
             *self.purge_objects(RESULTS),
@@ -120,6 +132,7 @@ class Rights:
         reads = ("GetDatabase", "GetDatabases", "GetTable", "GetTables", "GetPartition", "GetPartitions")
         return [
             allow([f"glue:{action}" for action in (*reads, *tables)], *self._catalog(*databases), why=_TABLES),
+            allow(["glue:GetDatabases"], self._glue("catalog"), self._arn("glue", "database", "*"), why=_CATALOG),
             # dbt-athena asks which kind of catalog it works in.
             allow(["athena:GetDataCatalog"], self._arn("athena", "datacatalog", "awsdatacatalog")),
             *self.read_objects(BUILDS),
