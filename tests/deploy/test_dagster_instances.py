@@ -73,13 +73,10 @@ def test_the_check_sees_a_wrong_field_of_a_class(tmp_path: Path) -> None:
         validated(tmp_path)
 
 
-def test_a_run_on_aws_is_a_task_and_may_wait_for_its_start_as_long_as_the_settings_are_told() -> None:
+def test_a_run_on_aws_is_a_task_whose_output_goes_to_s3() -> None:
     config = validated(FOLDER / "aws")
     assert config["run_launcher"]["class"] == "EcsRunLauncher"
     assert config["compute_logs"]["class"] == "S3ComputeLogManager"
-    from deploy.cdk.environment import START_TIMEOUT_S
-
-    assert config["run_monitoring"]["start_timeout_seconds"] == START_TIMEOUT_S
 
 
 @pytest.mark.parametrize("name", ["celery", "kubernetes"])

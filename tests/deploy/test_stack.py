@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
@@ -232,6 +233,21 @@ def test_every_setting_of_a_program_exists_and_is_taken(
             for name in (name for name in given if name.startswith("ASKLINE_")):
                 group, _, field = name.removeprefix("ASKLINE_").lower().partition("__")
                 assert group in Settings.model_fields and (not field or hasattr(getattr(settings, group), field)), name
+
+
+def test_a_task_may_take_as_long_to_begin_its_run_as_dagster_gives_it() -> None:
+    from deploy.cdk.environment import START_TIMEOUT_S
+
+    instance = yaml.safe_load((ROOT / "deploy" / "dagster" / "aws" / "dagster.yaml").read_text(encoding="utf-8"))
+    assert instance["run_monitoring"]["start_timeout_seconds"] == START_TIMEOUT_S
+
+
+def test_commands_of_the_page_name_what_the_stack_has(template: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "aws.md").read_text(encoding="utf-8")
+    families = {definition["Family"] for definition in of_type(template, "ECS::TaskDefinition").values()}
+    named = set(re.findall(r"--task-definition ([\w-]+)", page))
+    assert named and named <= families
+    assert set(re.findall(r"\$\(output (\w+)\)", page)) <= set(template["Outputs"])
 
 
 def test_the_work_group_bounds_a_statement_and_leaves_the_place_of_results_to_us(template: dict[str, Any]) -> None:
