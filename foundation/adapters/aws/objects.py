@@ -261,7 +261,9 @@ class S3Objects:
             raise InvalidInput(f"{key!r} is no object key.")
         full = self.prefix + key
         if len(full.encode()) > 1024:
-            raise InvalidInput(f"{key[:80]!r}… is longer than the 1,024 bytes that S3 takes.")
+            raise InvalidInput(
+                f"{key[:80]!r}… is longer than the 1,024 bytes that S3 takes for a key.", fix="Give it a shorter name."
+            )
         return full
 
     def _named(self, key: str = "") -> str:
