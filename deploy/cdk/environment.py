@@ -55,11 +55,12 @@ def settings(options: Options, places: Places) -> dict[str, str]:
     }
 
 
-def dagster(common: Mapping[str, str], run_task_definition: str) -> dict[str, str]:
+def dagster(common: Mapping[str, str], run_task_definition: str, run_logs: str) -> dict[str, str]:
     """Of every program that holds Dagster's instance."""
     return {
         **common,
         "DAGSTER_HOME": "/app/deploy/dagster/aws",
         "DAGSTER_CODE_HOST": f"{CODE_HOST}.{NAMESPACE}",
+        "DAGSTER_LOGS_BUCKET": run_logs,
         "DAGSTER_RUN_TASK_DEFINITION": run_task_definition,
     }

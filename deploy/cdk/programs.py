@@ -18,7 +18,7 @@ from deploy.cdk.environment import CODE_HOST, NAMESPACE, WEBSERVER_HOST, Places,
 from deploy.cdk.network import CODE_PORTS, DAGSTER_PORT, DATABASE_PORT, QUERY_PORT, Network
 from deploy.cdk.options import Options
 from deploy.cdk.rights import CLUSTER, Rights, Statements
-from deploy.cdk.storage import BUILDS, DERIVED, LANDING, RESULTS, RUN_LOGS
+from deploy.cdk.storage import BUILDS, DERIVED, LANDING, RESULTS
 from deploy.cdk.task import Task, TaskSize
 
 WORKSPACE = "/app/deploy/dagster/workspace.yaml"
@@ -59,7 +59,7 @@ class Programs(Construct):
         size = options.size
 
         run = self._task("Run", TaskSize(size.run_cpu, size.run_memory, disk=60), self._of_runs())
-        instance = dagster(common, run.family)
+        instance = dagster(common, run.family, rights.storage.run_logs.bucket_name)
         # The launcher gives the command.
         run.add("run", ["python", "--version"], instance, secrets=cache)
 
@@ -118,13 +118,14 @@ class Programs(Construct):
 
     def _of_runs(self) -> Statements:
         rights = self._around.rights
-        everywhere = (LANDING, DERIVED, RESULTS, BUILDS, RUN_LOGS)
+        everywhere = (LANDING, DERIVED, RESULTS, BUILDS)
         return [
             *rights.registry(),
             *rights.list_everything(),
             *rights.read_objects(*everywhere),
             *rights.write_objects(*everywhere),
-            *rights.purge_objects(LANDING, DERIVED, RESULTS, BUILDS),
+            *rights.purge_objects(*everywhere),
+            *rights.write_run_logs(),
             *rights.arrivals(),
             *rights.search(*_READ, *_WRITE, "Delete"),
             *rights.embed(),

@@ -14,13 +14,14 @@ from deploy.cdk.database import OWNER, READER, Database
 from deploy.cdk.exceptions import accept, spelled
 from deploy.cdk.options import Options
 from deploy.cdk.search import NAME as DOMAIN
-from deploy.cdk.storage import BUILDS, DERIVED, RESULTS, RUN_LOGS, Storage
+from deploy.cdk.storage import BUILDS, DERIVED, RESULTS, Storage
 from deploy.cdk.warehouse import DATABASE, SCHEMAS, WORK_GROUP
 
 MODEL_IDS = ("amazon.titan-embed-text-v2:0",)
 """The models that may be called, and no others."""
 CLUSTER = "askline"
 _OBJECTS = "The objects below one prefix of one bucket; their names are those of people's files."
+_OUTPUT = "What runs print; it is named after their ids."
 _DOMAIN = "The paths of one domain; the names of its indexes come from model and chunker."
 _TABLES = "The tables of Askline's own databases, named after the content that they hold."
 _FAMILY = "Every revision of one family: a deployment makes a new one."
@@ -141,7 +142,17 @@ class Rights:
         ]
 
     def read_run_logs(self) -> Statements:
-        return self.read_objects(RUN_LOGS)
+        bucket = self.storage.run_logs
+        return [
+            allow(["s3:ListBucket"], bucket.bucket_arn),
+            allow(["s3:GetObject"], bucket.arn_for_objects("*"), why=_OUTPUT),
+            self._decrypt(),
+        ]
+
+    def write_run_logs(self) -> Statements:
+        """And remove them: an erasure takes the output of runs that worked on the document."""
+        everything = self.storage.run_logs.arn_for_objects("*")
+        return [*self.read_run_logs(), allow(["s3:PutObject", "s3:DeleteObject"], everything, why=_OUTPUT)]
 
     def launch_runs(self, family: str, roles: Sequence[str], output: logs.ILogGroup) -> Statements:
         """Start runs as tasks of one family, with its roles and no others."""

@@ -1,4 +1,4 @@
-"""The bucket of all objects, and the queue of what arrives in it."""
+"""The bucket of all objects, the queue of what arrives in it, and the bucket of what runs print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from constructs import Construct
 
 from deploy.cdk.exceptions import accept
 
-LANDING, DERIVED, RESULTS, BUILDS, RUN_LOGS = "landing/", "derived/", "athena/", "dbt/", "dagster-logs/"
+LANDING, DERIVED, RESULTS, BUILDS = "landing/", "derived/", "athena/", "dbt/"
 _REDELIVERIES = 10
 
 
@@ -46,9 +46,24 @@ class Storage(Construct):
                 s3.LifecycleRule(id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(1)),
                 *(_short_lived(prefix) for prefix in (DERIVED,)),
                 *(_short_lived(prefix, current=1) for prefix in (RESULTS, BUILDS)),
-                _short_lived(RUN_LOGS, current=30),
                 # Nothing of the landing folder goes by itself: its versions are what answers cite.
             ],
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+        )
+        self.run_logs = s3.Bucket(
+            self,
+            "RunLogs",
+            # Without versions: an erasure removes what runs printed by Dagster's own call, which leaves them behind.
+            versioned=False,
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            server_access_logs_bucket=self.access_logs,
+            server_access_logs_prefix="run-logs/",
+            lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(30))],
             removal_policy=cdk.RemovalPolicy.RETAIN,
         )
         self.dead_letters = sqs.Queue(

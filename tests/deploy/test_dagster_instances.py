@@ -19,7 +19,7 @@ from tests.deploy.dockerfile import ROOT
 FOLDER = ROOT / "deploy" / "dagster"
 VALUES: dict[str, Any] = yaml.safe_load((FOLDER / "kubernetes" / "values.yaml").read_text(encoding="utf-8"))
 ENVIRONMENT = {
-    "ASKLINE_S3__BUCKET": "bucket",
+    "DAGSTER_LOGS_BUCKET": "bucket",
     "DAGSTER_RUN_TASK_DEFINITION": "askline-run",
     "DAGSTER_CODE_HOST": "code",
     "DAGSTER_PG_PASSWORD": "p",

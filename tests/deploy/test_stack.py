@@ -270,6 +270,21 @@ def test_what_arrives_in_the_landing_folder_reaches_the_queue_and_fails_into_dea
     assert arrivals["VisibilityTimeout"] >= Settings().sqs.visibility_s
 
 
+def test_what_runs_print_is_deleted_for_good(template: dict[str, Any]) -> None:
+    name, bucket = the_one(template, "S3::Bucket", "RunLogs")
+    assert "VersioningConfiguration" not in bucket
+    removes = [s["Resource"] for s in statements(template, "Run") if "s3:DeleteObject" in listed(s["Action"])]
+    assert name in str(removes)
+    held = [
+        one["Value"]
+        for definition in of_type(template, "ECS::TaskDefinition").values()
+        for container in definition["ContainerDefinitions"]
+        for one in container.get("Environment", [])
+        if one["Name"] == "DAGSTER_LOGS_BUCKET"
+    ]
+    assert held and all(value == {"Ref": name} for value in held)
+
+
 def test_logs_are_kept_for_a_month_and_encrypted(template: dict[str, Any]) -> None:
     groups = of_type(template, "Logs::LogGroup")
     assert groups and all(g["RetentionInDays"] == 30 and "KmsKeyId" in g for g in groups.values())
