@@ -38,7 +38,7 @@ class Surroundings:
 
 
 class Programs(Construct):
-    """`query`: the service that the load balancer is put before. `searching`: the roles that use OpenSearch."""
+    """`query`: the service that the load balancer is put before. `searching`, `removing`: who uses OpenSearch."""
 
     def __init__(self, scope: Construct, options: Options, around: Surroundings) -> None:
         super().__init__(scope, "Programs")
@@ -103,7 +103,7 @@ class Programs(Construct):
         inside = {**common, "ASKLINE_SERVICE__HOST": "127.0.0.1"}
         operator.add("operator", ["python", "-m", "query_service.app"], inside, secrets=cache)
         self._set_up_database()
-        self.searching = [task.role for task in (run, code, query, operator)]
+        self.searching, self.removing = [task.role for task in (run, code, query, operator)], run.role
 
     def _of_queries(self) -> Statements:
         rights = self._around.rights

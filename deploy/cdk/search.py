@@ -81,8 +81,11 @@ class Search(Construct):
             accept(self.domain, "OS4", "Two small data nodes hold at most some thousand documents, and can be rebuilt.")
         accept(self.domain, "OS3", "It has no public address: security groups say who reaches it, and roles who may.")
 
-    def let_in(self, roles: Sequence[iam.IRole]) -> None:
-        """Nobody else. In the domain itself: the construct's own way to say so would be a Lambda."""
+    def let_in(self, roles: Sequence[iam.IRole], removing: iam.IRole) -> None:
+        """These and nobody else; one of them removes too. What is allowed here adds to what the role itself may.
+
+        Written into the domain: the construct's own way to say so would be a Lambda.
+        """
         stack = cdk.Stack.of(self)
         made = self.domain.node.default_child
         assert isinstance(made, opensearch.CfnDomain)
@@ -91,10 +94,11 @@ class Search(Construct):
             "Statement": [
                 {
                     "Effect": "Allow",
-                    "Principal": {"AWS": [role.role_arn for role in roles]},
-                    "Action": [f"es:ESHttp{method}" for method in ("Get", "Head", "Post", "Put", "Delete")],
+                    "Principal": {"AWS": [role.role_arn for role in who]},
+                    "Action": [f"es:ESHttp{method}" for method in methods],
                     "Resource": f"arn:{cdk.Aws.PARTITION}:es:{stack.region}:{stack.account}:domain/{NAME}/*",
                 }
+                for who, methods in ((roles, ("Get", "Head", "Post", "Put")), ([removing], ("Delete",)))
             ],
         }
 

@@ -58,7 +58,7 @@ class Askline(cdk.Stack):
         )
         rights = Rights(options, storage, database, key)
         programs = Programs(self, options, Surroundings(network, database, rights, places, cache.url, key))
-        search.let_in(programs.searching)
+        search.let_in(programs.searching, programs.removing)
         entrance = Entrance(self, options, network, programs.query, storage.access_logs)
         watch = Watch(self, options, key)
         watch.of_dead_letters(storage.dead_letters)

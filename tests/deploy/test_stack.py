@@ -191,6 +191,15 @@ def test_a_run_may_do_everything_that_the_doctor_tries(template: dict[str, Any])
     assert tried and tried - allowed == {"glue:CreateDatabase"}
 
 
+def test_the_domain_itself_lets_nobody_do_more_than_their_roles(template: dict[str, Any]) -> None:
+    for statement in the_one(template, "OpenSearchService::Domain")[1]["AccessPolicies"]["Statement"]:
+        for principal in listed(statement["Principal"]["AWS"]):
+            program = re.fullmatch(r"Programs(\w+)Role[0-9A-F]{8}", principal["Fn::GetAtt"][0])
+            assert program
+            allowed = {action for s in statements(template, program[1]) for action in listed(s["Action"])}
+            assert set(listed(statement["Action"])) <= allowed
+
+
 def test_only_runs_remove_versions_of_documents(template: dict[str, Any]) -> None:
     def removes(role: str) -> str:
         found = [s["Resource"] for s in statements(template, role) if "s3:DeleteObjectVersion" in listed(s["Action"])]
