@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
@@ -39,6 +39,9 @@ from foundation.registry.search_indexes import PhysicalIndex
 from foundation.resolution import Resolver
 from foundation.search_alias import AliasedSearch
 from foundation.settings import Settings
+
+if TYPE_CHECKING:  # its packages are there on AWS only
+    from foundation.adapters.aws.warehouse_dbt import DbtLake
 
 
 class Stores:
@@ -171,6 +174,18 @@ class Stores:
         if self._on_aws("warehouse"):
             return aws_stores.warehouse(self.settings)
         return DuckDbWarehouse(locate=self.derived.local_path, timeout_seconds=self.settings.query.statement_timeout_s)
+
+    @cached_property
+    def query_results(self) -> ObjectStore | None:
+        """Where the warehouse keeps the results of statements until they are read; None where it keeps none."""
+        if not self._on_aws("warehouse"):
+            return None
+        return aws_stores.folder(self.settings, aws_stores.results_location(self.settings))
+
+    @cached_property
+    def dbt_lake(self) -> DbtLake | None:
+        """Where dbt builds, if that is the warehouse itself."""
+        return aws_stores.dbt_lake(self.settings) if self._on_aws("warehouse") else None
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 import dagster as dg
 from sqlalchemy import Connection, RowMapping
 
-from foundation import aws_stores
 from foundation.artefacts import TABLES, prefix
 from foundation.card import SIDECAR
 from foundation.index_access import tell_index
@@ -179,10 +178,9 @@ class _Erasure:
 
     def _athena(self) -> list[tuple[str, Callable[[], int], Callable[[], int]]]:
         """Results that were not removed when they were read, and what an interrupted build of dbt left in S3."""
-        if self.at.warehouse.dialect != "athena":
+        results = self.at.query_results
+        if results is None:
             return []
-        settings = self.at.settings
-        results = aws_stores.folder(settings, aws_stores.results_location(settings))
         return [
             ("athena_results", lambda: sum(1 for _ in results.listing()), lambda: results.purge_prefix("")),
             ("dbt_builds", lambda: left_of_builds(self.at), lambda: remove_builds(self.at)),

@@ -46,10 +46,10 @@ def place_of_build(stores: Stores, sources: Mapping[str, Sequence[Source]]) -> I
 
     StageFailed when more tables satisfy a contract than one view of Athena can read.
     """
-    if stores.warehouse.dialect != "athena":
+    lake = stores.dbt_lake
+    if lake is None:
         yield Place("embedded")
         return
-    lake = aws_stores.dbt_lake(stores.settings)
     with _alone(stores, wait=True), environment(_variables(stores.settings, sources)):
         lake.prepare()
         try:
@@ -60,15 +60,15 @@ def place_of_build(stores: Stores, sources: Mapping[str, Sequence[Source]]) -> I
 
 def left_of_builds(stores: Stores) -> int:
     """Files in S3 and tables in Glue of a build that was interrupted, or of one that runs now."""
-    return aws_stores.dbt_lake(stores.settings).count() if stores.warehouse.dialect == "athena" else 0
+    return stores.dbt_lake.count() if stores.dbt_lake is not None else 0
 
 
 def remove_builds(stores: Stores) -> int:
     """Remove them, unless a build runs: it removes its own, and whoever asks comes again."""
-    if stores.warehouse.dialect != "athena":
+    if stores.dbt_lake is None:
         return 0
     with _alone(stores, wait=False) as alone:
-        return aws_stores.dbt_lake(stores.settings).clear() if alone else 0
+        return stores.dbt_lake.clear() if alone else 0
 
 
 @contextmanager
