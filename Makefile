@@ -10,8 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.run models
 	$(BIN)/askline demo
 
+# PROFILE=aws: over the engines and doubles that stand for AWS.
+ifeq ($(PROFILE),aws)
+smoke: $(VENV)/.dev models engines
+	$(BIN)/python -m tests.smoke_aws
+else
 smoke: $(VENV)/.run models
 	$(BIN)/askline demo --check
+endif
 
 test: $(VENV)/.dev models
 	$(BIN)/pytest -m "not slow and not engines"
