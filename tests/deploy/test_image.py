@@ -12,6 +12,7 @@ import pytest
 
 from tests.deploy.dockerfile import DOCKERFILE, Image, instructions
 
+NO_NETWORK = {f"{scheme}_PROXY": "http://127.0.0.1:1" for scheme in ("HTTP", "HTTPS", "ALL")}
 HADOLINT = Path(sys.executable).with_name("hadolint")
 AWS = {
     "ASKLINE_PROFILE": "aws",
@@ -49,7 +50,7 @@ def test_nothing_is_fetched_or_parsed_at_the_start_of_a_container(image: Image, 
     before = {p: p.stat().st_mtime_ns for p in (image.folder / "app" / "dbt_project" / "target").iterdir()}
     assert any(path.name == "manifest.json" for path in before)
     ask = "from foundation.adapters.embedded.model_files import ensure_model as e; print(e('bge-small-en-v1.5').onnx)"
-    found = image.run(f'/opt/venv/bin/python -c "{ask}"', MAVEN_ARTIFACT_OFFLINE="1", HTTPS_PROXY="http://127.0.0.1:1")
+    found = image.run(f'/opt/venv/bin/python -c "{ask}"', **NO_NETWORK)
     assert Path(found.strip()).is_relative_to(image.folder / "opt" / "cache")
     image.run("/opt/venv/bin/python -c 'import pipelines.transform.definitions'", ASKLINE_DATA_DIR=str(tmp_path))
     assert {p: p.stat().st_mtime_ns for p in before} == before
