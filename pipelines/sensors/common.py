@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
+from foundation.settings import get_settings
+
 WAITING = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING]
 IN_FLIGHT = [*WAITING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
@@ -13,8 +15,8 @@ def any_run(instance: dg.DagsterInstance, job: str, statuses: list[dg.DagsterRun
 
 
 def run_waits(instance: dg.DagsterInstance, job: str) -> bool:
-    """Whether a run of the job is about to start. One that has not started for a minute was lost on the way."""
-    recent = datetime.now(UTC) - timedelta(seconds=60)
+    """Whether a run of the job is about to start. One that has not started by the start timeout was lost on the way."""
+    recent = datetime.now(UTC) - timedelta(seconds=get_settings().dagster.start_timeout_s)
     waiting = dg.RunsFilter(job_name=job, statuses=WAITING, created_after=recent)
     queued = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.QUEUED])
     return bool(instance.get_runs(waiting, limit=1) or instance.get_runs(queued, limit=1))
