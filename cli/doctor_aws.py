@@ -8,7 +8,9 @@ from itertools import groupby
 from cli.finding import Finding
 from foundation import aws_stores
 from foundation.errors import AsklineError
+from foundation.registry.rights import engine_without_migration
 from foundation.settings import Settings
+from foundation.table_catalog import unlinked_in
 
 _PORTS = ("objects", "search", "warehouse", "catalog", "embeddings", "cache")
 
@@ -35,6 +37,8 @@ def examine_aws(settings: Settings) -> Iterator[Finding]:
             "no queue: what others put into the bucket is found by the nightly listing alone",
             "Let the bucket tell a queue, and set ASKLINE_SQS__UPLOADS_QUEUE_URL.",
         )
+    if "catalog" in uses:
+        yield from _unlinked(settings)
     if "cache" in uses:
         yield _redis(settings)
 
@@ -51,6 +55,24 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
                 yield _missing(part, tried.error)
         if allowed:
             yield Finding(part, "ok", ", ".join(allowed))
+
+
+def _unlinked(settings: Settings) -> Iterator[Finding]:
+    """Nothing where Glue or the registry cannot be asked: their own findings say why."""
+    try:
+        engine = engine_without_migration(settings)
+        try:
+            names = unlinked_in(settings, engine)
+        finally:
+            engine.dispose()
+    except AsklineError:
+        return
+    if names:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        fix = "Delete them in Glue, or move what others made to a database of its own."
+        yield Finding("Glue links", "warning", f"tables that no document has: {shown}", fix)
+    else:
+        yield Finding("Glue links", "ok", "each table is a document's")
 
 
 def _redis(settings: Settings) -> Finding:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import Engine, RowMapping, inspect, select
 
 from foundation import aws_stores
 from foundation.errors import NotFound
 from foundation.registry.database import transaction
 from foundation.registry.datasets import column_from_json
 from foundation.registry.tables import datasets
+from foundation.settings import Settings
 from foundation.stores import Stores
 from foundation.types import TableInfo
 
@@ -53,10 +54,17 @@ def catalog_name(stores: Stores, dataset_id: str, known_as: str) -> str:
 
 def unlinked_tables(stores: Stores) -> list[str]:
     """Glue tables (`database.table`) of a dataset that the registry has not, and what others put into the database."""
-    if not _is_outside(stores):
+    return unlinked_in(stores.settings, stores.engine)
+
+
+def unlinked_in(settings: Settings, engine: Engine) -> list[str]:
+    """The same of a registry as it is; none where it has not been made yet."""
+    if settings.adapter("catalog") != "aws":
         return []
-    found = dict(aws_stores.catalog(stores.settings).datasets())
-    with transaction(stores.engine) as connection:
+    found = dict(aws_stores.catalog(settings).datasets())
+    with transaction(engine) as connection:
+        if not inspect(connection).has_table(datasets.name, schema=datasets.schema):
+            return []
         known: set[str] = set(connection.execute(select(datasets.c.dataset_id)).scalars())
     return sorted(name for name, dataset_id in found.items() if dataset_id not in known)
 

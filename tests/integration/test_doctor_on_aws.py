@@ -12,11 +12,12 @@ import httpx
 import pytest
 from lake import lake_settings
 from pydantic import SecretStr
+from sqlalchemy import Engine
 
 from cli.doctor_aws import examine_aws
 from cli.finding import Finding
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
-from foundation.settings import AwsSettings, OpenSearchSettings, RedisSettings, Settings, SqsSettings
+from foundation.settings import AwsSettings, DatabaseSettings, OpenSearchSettings, RedisSettings, Settings, SqsSettings
 from tests.doubles.aws_faults import Fault, FaultyWire
 from tests.doubles.bedrock import Bedrock
 from tests.engines.athena import Athena
@@ -174,6 +175,17 @@ def test_a_setting_that_is_missing_is_named_and_the_rest_is_tried(settings: Sett
         ("SQS uploads", "warning"),
     ]
     assert "ASKLINE_OPENSEARCH__URL" in findings[0].detail
+
+
+def test_glue_tables_that_nobody_links_to_are_found(settings: Settings, registry_engine: Engine) -> None:
+    url = registry_engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    known = settings.model_copy(update={"database": DatabaseSettings(url=SecretStr(url))})
+    links = [f for f in examine_aws(known) if f.part == "Glue links"]
+    assert [(f.state, f.fix) for f in links] == [("ok", None)]
+    glue: Any = boto3.client("glue")
+    glue.create_table(DatabaseName=settings.athena.database, TableInput={"Name": "stranger"})
+    (finding,) = wrong(list(examine_aws(known)))
+    assert finding.state == "warning" and f"{settings.athena.database}.stranger" in finding.detail
 
 
 def test_the_embedded_profile_has_no_part_of_aws() -> None:
