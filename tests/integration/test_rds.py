@@ -15,6 +15,7 @@ from sqlalchemy import text
 from foundation.errors import AsklineError, ConfigurationError, Unavailable
 from foundation.registry.address import registry_url
 from foundation.registry.database import transaction
+from foundation.registry.rights import missing_rights
 from foundation.settings import DatabaseSettings, Settings
 from foundation.stores import Stores
 from foundation.types import Column, GuardedSql
@@ -159,3 +160,24 @@ def test_tls_of_the_settings_is_part_of_the_address(tmp_path: Path) -> None:
 def test_tokens_without_tls_are_refused_by_the_settings() -> None:
     with pytest.raises(ValidationError, match="TLS only"):
         DatabaseSettings(url=SecretStr("postgresql://a@db.example/askline"), iam=True)
+
+
+def test_the_doctor_names_the_statement_that_lets_us_in(door: RdsDoor, tls: Certificates, tmp_path: Path) -> None:
+    settings = settings_of(door, tls, tmp_path)
+    assert missing_rights(settings) == []
+    door.valid_s = -60  # no token is good
+    with pytest.raises(ConfigurationError, match="PAM authentication failed") as refused:
+        missing_rights(settings)
+    assert '"Action": "rds-db:connect"' in refused.value.fix and "dbuser:*/postgres" in refused.value.fix
+
+
+def test_the_doctor_names_the_rights_that_the_user_lacks(empty_database: str, tmp_path: Path) -> None:
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        connection.execute("create role guest login")
+    try:
+        url = empty_database.replace("postgres:@", "guest:@")
+        found = missing_rights(Settings(data_dir=tmp_path, database=DatabaseSettings(url=SecretStr(url))))
+        assert "CREATE on the database" in found
+    finally:
+        with psycopg.connect(empty_database, autocommit=True) as connection:
+            connection.execute("drop role guest")
