@@ -28,6 +28,7 @@ from tests.smoke_aws.surroundings import BUCKET, Surroundings, surroundings
 
 def main() -> int:
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # through the exits below: Postgres outlives its parent
     with tempfile.TemporaryDirectory(prefix="askline-smoke-aws-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # the embedded Postgres runs as another user
