@@ -77,12 +77,12 @@ def _once(command: str, title: str, make: Callable[[Path], list[Path]], peer: st
             by_stage = _seconds_by_stage(stack.engine)
             texts = _chunk_texts(stack)
             bare_s, bare_cpu = _bare(texts)
+        chunks = len(texts)
+        print(f"{len(paths)} files, {chunks} chunks, {runs} runs: {seconds:.1f} s, {cpu:.1f} CPU s")
+        print(f"embedding alone: {bare_s:.1f} s, {bare_cpu:.1f} CPU s")
+        print(f"work by stage, s: {by_stage}", flush=True)
         if peer is not None:
             _run_peer(peer, folder / "peer", paths)
-    chunks = len(texts)
-    print(f"{len(paths)} files, {chunks} chunks, {runs} runs: {seconds:.1f} s, {cpu:.1f} CPU s")
-    print(f"embedding alone: {bare_s:.1f} s, {bare_cpu:.1f} CPU s")
-    print(f"work by stage, s: {by_stage}")
     return {
         title: figure(
             chunks / seconds, "chunks/s", command, bare=chunks / bare_s, ratio=bare_s / seconds
