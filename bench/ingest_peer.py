@@ -1,6 +1,7 @@
 """The same files through LlamaIndex's IngestionPipeline, with our embedding model and chunk size.
 
-python -m bench.ingest_peer FOLDER, in an environment that has llama-index-core and llama-index-readers-file too.
+python -m bench.ingest_peer FOLDER, in an environment that has llama-index-core, llama-index-readers-file and docx2txt
+too, installed as copies: its NLTK refuses hard links.
 
 What it leaves out: OCR, tables, the graph, lineage, access, an index on disk. Its time is reading, cutting and
 embedding into memory, in one process.
