@@ -10,9 +10,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
+
+from tests.doubles.wire import LoopbackServer, QuietHandler
 
 
 @dataclass
@@ -38,8 +39,8 @@ class FaultyWire:
         self.seen: list[str] = []
         self._lock = threading.Lock()
         self._upstream = urlsplit(upstream)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = LoopbackServer(self._handler())
+        self.url = self._server.url
 
     def fault_of(self, method: str, target: str) -> Fault | None:
         with self._lock:
@@ -53,9 +54,7 @@ class FaultyWire:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         wire, upstream = self, self._upstream
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Handler(QuietHandler):
             def handle_all(self) -> None:
                 body = self._body()
                 action = self.headers.get("X-Amz-Target", "")  # of services that speak JSON
@@ -115,17 +114,9 @@ class FaultyWire:
                 if fault is not None:
                     self.close_connection = True
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
         return Handler
 
     @contextmanager
     def running(self) -> Iterator[FaultyWire]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
+        with self._server.running():
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()

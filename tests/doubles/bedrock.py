@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from foundation.ports.embeddings import Embedder
 from foundation.types import Vector
+from tests.doubles.wire import LoopbackServer, QuietHandler
 
 MODEL = "amazon.titan-embed-text-v2:0"
 STATUS = {
@@ -61,8 +62,8 @@ class Bedrock:
         self._running = 0
         self._embedder = embedder
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = LoopbackServer(self._handler())
+        self.url = self._server.url
 
     def fail(self, code: str, times: int = 1) -> None:
         """The next calls end with this error."""
@@ -112,9 +113,7 @@ class Bedrock:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         bedrock = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 try:
@@ -130,25 +129,12 @@ class Bedrock:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
         return Handler
 
     @contextmanager
     def running(self) -> Iterator[Bedrock]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
+        with self._server.running():
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # many connect at once
-    daemon_threads = True
 
 
 def _lengthened(vector: Vector, dimensions: int) -> Vector:
