@@ -8,6 +8,7 @@ store makes writes visible later than its own write returns.
 from __future__ import annotations
 
 import multiprocessing
+import random
 import time
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
@@ -31,7 +32,7 @@ from foundation.contracts.search_samples import (
 )
 from foundation.errors import InvalidInput
 from foundation.ports.search import SearchIndex
-from foundation.types import Hit, SearchFilter
+from foundation.types import Hit, IndexedChunk, SearchFilter
 
 UNUSUAL = [
     'He said "no',
@@ -52,6 +53,9 @@ UNUSUAL_IDS = [f"text{i}" for i in range(len(UNUSUAL))]
 
 class SearchIndexContract:
     refresh_s = 1.0
+    random_writes, random_versions, random_sizes, random_candidates = 80, 12, (1, 5, 90), 100
+    """Steps of the test of any order of writes, over so many versions of so many chunks each, and what a search asks
+    for; fewer and smaller for a store behind a wire."""
 
     @pytest.fixture
     def index(self, factory: Factory) -> Iterable[SearchIndex]:
@@ -311,6 +315,34 @@ class SearchIndexContract:
         while not condition():
             assert time.monotonic() < deadline, f"not so within {self.refresh_s} s"
             time.sleep(0.01)
+
+    def test_after_any_order_of_writes_a_reader_ranks_as_a_brute_force_over_what_is_left(
+        self, factory: Factory
+    ) -> None:
+        chance, numbers = random.Random(7), np.random.default_rng(7)
+        writer, reader = factory(), factory()
+        held: dict[str, list[IndexedChunk]] = {}
+        groups = ["group:a", "group:b", "public"]
+        for step in range(self.random_writes):
+            version = f"v{chance.randrange(self.random_versions)}"
+            action = chance.random()
+            if action < 0.6:
+                acl = tuple(chance.sample(groups, chance.randrange(1, 3)))
+                count = chance.choice(self.random_sizes)
+                vectors = numbers.standard_normal((count, DIMENSION)).astype(np.float32)
+                held[version] = [make_chunk(version, i, "alpha", vector=v, acl=acl) for i, v in enumerate(vectors)]
+                writer.write_version(version, held[version])
+            elif action < 0.85:
+                assert writer.delete_versions([version]) == len(held.pop(version, []))
+            else:
+                writer.optimize()
+            query = numbers.standard_normal(DIMENSION).astype(np.float32)
+            grants = (chance.choice(groups),)
+            hits = reader.search("", query, SearchFilter(grants), candidates=self.random_candidates)
+            seen = [one for chunks in held.values() for one in chunks if set(one.acl) & set(grants)]
+            cosines = {one.chunk.chunk_id: float(one.vector @ query / np.linalg.norm(one.vector)) for one in seen}
+            assert [hit.chunk_id for hit in hits] == sorted(cosines, key=lambda key: -cosines[key])[:10], step
+            assert reader.count() == sum(map(len, held.values()))
 
 
 class Child:

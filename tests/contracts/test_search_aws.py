@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from foundation.contracts.search_samples import (  # noqa: E402
 )
 from foundation.errors import ConfigurationError, InvalidInput, Unavailable  # noqa: E402
 from foundation.settings import OpenSearchSettings, Settings  # noqa: E402
-from foundation.types import IndexedChunk, SearchFilter  # noqa: E402
+from foundation.types import SearchFilter  # noqa: E402
 from tests.engines.opensearch import OpenSearch  # noqa: E402
 
 pytestmark = pytest.mark.engines
@@ -49,7 +48,7 @@ def factory(opensearch_server: OpenSearch) -> Iterator[Open]:
 
 
 class TestOpenSearchIndex(SearchIndexContract):
-    pass
+    random_writes, random_versions, random_sizes, random_candidates = 40, 8, (1, 5, 30), 300
 
 
 def test_the_order_of_hybrid_is_neither_that_of_the_words_nor_that_of_the_vectors(factory: Open) -> None:
@@ -87,32 +86,6 @@ def test_the_filter_stands_inside_each_ranker_so_that_neither_spends_its_candida
         ("chk_v2_1", {"dense", "fused"}),
         ("chk_v2_0", {"bm25", "dense", "fused"}),
     ]
-
-
-def test_after_any_order_of_writes_a_reader_ranks_as_a_brute_force_over_what_is_left(factory: Open) -> None:
-    chance, numbers = random.Random(7), np.random.default_rng(7)
-    writer, reader = factory(), factory()
-    held: dict[str, list[IndexedChunk]] = {}
-    groups = ["group:a", "group:b", "public"]
-    for step in range(40):
-        version = f"v{chance.randrange(8)}"
-        action = chance.random()
-        if action < 0.6:
-            acl = tuple(chance.sample(groups, chance.randrange(1, 3)))
-            vectors = numbers.standard_normal((chance.choice([1, 5, 30]), DIMENSION)).astype(np.float32)
-            held[version] = [make_chunk(version, i, "alpha", vector=v, acl=acl) for i, v in enumerate(vectors)]
-            writer.write_version(version, held[version])
-        elif action < 0.85:
-            assert writer.delete_versions([version]) == len(held.pop(version, []))
-        else:
-            writer.optimize()
-        query = numbers.standard_normal(DIMENSION).astype(np.float32)
-        grants = (chance.choice(groups),)
-        hits = reader.search("", query, SearchFilter(grants), candidates=300)
-        seen = [one for chunks in held.values() for one in chunks if set(one.acl) & set(grants)]
-        cosines = {one.chunk.chunk_id: float(one.vector @ query / np.linalg.norm(one.vector)) for one in seen}
-        assert [hit.chunk_id for hit in hits] == sorted(cosines, key=lambda key: -cosines[key])[:10], step
-        assert reader.count() == sum(map(len, held.values()))
 
 
 def test_writers_of_the_same_versions_at_once_leave_one_whole_write_of_each(factory: Open) -> None:

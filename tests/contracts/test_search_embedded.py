@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import random
 import threading
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from foundation.adapters.embedded.search import EmbeddedSearchIndex  # noqa: E40
 from foundation.contracts.search import SearchIndexContract  # noqa: E402
 from foundation.contracts.search_samples import DIMENSION, PUBLIC, Factory, make_chunk, make_version  # noqa: E402
 from foundation.errors import ConfigurationError, InvalidInput, Unavailable  # noqa: E402
-from foundation.types import IndexedChunk, SearchFilter  # noqa: E402
 
 
 @pytest.fixture
@@ -41,33 +39,6 @@ def test_an_erased_version_is_gone_from_the_disk_after_optimize(factory: Factory
     assert not _holds(tmp_path, b"chk_v1_0")
     assert _holds(tmp_path, b"quokka7291")
     assert np.array_equal(factory().vectors(["chk_v2_0"])["chk_v2_0"], kept[0].vector)
-
-
-def test_after_any_order_of_writes_a_reader_ranks_as_a_brute_force_over_what_is_left(factory: Factory) -> None:
-    chance, numbers = random.Random(7), np.random.default_rng(7)
-    writer, reader = factory(), factory()
-    held: dict[str, list[IndexedChunk]] = {}
-    groups = ["group:a", "group:b", "public"]
-    for step in range(80):
-        version = f"v{chance.randrange(12)}"
-        action = chance.random()
-        if action < 0.6:
-            acl = tuple(chance.sample(groups, chance.randrange(1, 3)))
-            count = chance.choice([1, 5, 90])
-            vectors = numbers.standard_normal((count, DIMENSION)).astype(np.float32)
-            held[version] = [make_chunk(version, i, "alpha", vector=v, acl=acl) for i, v in enumerate(vectors)]
-            writer.write_version(version, held[version])
-        elif action < 0.85:
-            assert writer.delete_versions([version]) == len(held.pop(version, []))
-        else:
-            writer.optimize()
-        query = numbers.standard_normal(DIMENSION).astype(np.float32)
-        grants = (chance.choice(groups),)
-        hits = reader.search("", query, SearchFilter(grants))
-        seen = [one for chunks in held.values() for one in chunks if set(one.acl) & set(grants)]
-        cosines = {one.chunk.chunk_id: float(one.vector @ query / np.linalg.norm(one.vector)) for one in seen}
-        assert [hit.chunk_id for hit in hits] == sorted(cosines, key=lambda key: -cosines[key])[:10], step
-        assert reader.count() == sum(map(len, held.values()))
 
 
 def test_writers_take_turns(factory: Factory) -> None:
