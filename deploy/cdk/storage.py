@@ -30,41 +30,25 @@ class Storage(Construct):
             removal_policy=cdk.RemovalPolicy.RETAIN,
         )
         accept(self.access_logs, "S1", "It holds the access logs; logging its own accesses would never end.")
-        self.bucket = s3.Bucket(
-            self,
+        self.bucket = self._sealed(
             "Objects",
+            key,
+            "objects/",
             versioned=True,
-            encryption=s3.BucketEncryption.KMS,
-            encryption_key=key,
-            bucket_key_enabled=True,  # one request to KMS for many objects
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            enforce_ssl=True,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            server_access_logs_bucket=self.access_logs,
-            server_access_logs_prefix="objects/",
             lifecycle_rules=[
                 s3.LifecycleRule(id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(1)),
                 *(_short_lived(prefix) for prefix in (DERIVED,)),
                 *(_short_lived(prefix, current=1) for prefix in (RESULTS, BUILDS)),
                 # Nothing of the landing folder goes by itself: its versions are what answers cite.
             ],
-            removal_policy=cdk.RemovalPolicy.RETAIN,
         )
-        self.run_logs = s3.Bucket(
-            self,
+        self.run_logs = self._sealed(
             "RunLogs",
+            key,
+            "run-logs/",
             # Without versions: an erasure removes what runs printed by Dagster's own call, which leaves them behind.
             versioned=False,
-            encryption=s3.BucketEncryption.KMS,
-            encryption_key=key,
-            bucket_key_enabled=True,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            enforce_ssl=True,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            server_access_logs_bucket=self.access_logs,
-            server_access_logs_prefix="run-logs/",
             lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(30))],
-            removal_policy=cdk.RemovalPolicy.RETAIN,
         )
         self.dead_letters = sqs.Queue(
             self,
@@ -84,6 +68,26 @@ class Storage(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=_REDELIVERIES),
         )
         self._tell_of_arrivals()
+
+    def _sealed(
+        self, name: str, key: kms.IKey, log_prefix: str, *, versioned: bool, lifecycle_rules: list[s3.LifecycleRule]
+    ) -> s3.Bucket:
+        """Encrypted by our key, closed to the public, its accesses logged, and kept when the stack goes."""
+        return s3.Bucket(
+            self,
+            name,
+            versioned=versioned,
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,  # one request to KMS for many objects
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            server_access_logs_bucket=self.access_logs,
+            server_access_logs_prefix=log_prefix,
+            lifecycle_rules=lifecycle_rules,
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+        )
 
     def _tell_of_arrivals(self) -> None:
         """By EventBridge. S3's own notifications would need a Lambda of the CDK's with rights on every bucket."""
