@@ -8,10 +8,18 @@ from foundation.errors import Unavailable
 from foundation.settings import get_settings
 from foundation.stores import Stores
 from pipelines.embed_ahead import EmbedAhead
+from pipelines.handed_on import HandedOn
 
 _held: list[Stores] = []
 AHEAD = EmbedAhead()
+HANDED_ON = HandedOn()
 """A process executes one run at a time."""
+
+
+def forget_run() -> None:
+    """Let go of what the run before this one left."""
+    AHEAD.clear()
+    HANDED_ON.clear()
 
 
 def process_stores() -> Stores:
@@ -31,11 +39,11 @@ def _let_go_of_outdated() -> None:
 
 
 class StoresResource(ConfigurableResource[None]):
-    """Gives `.stores`, the process's own, and `.ahead`, of which each run begins with none."""
+    """Gives `.stores`, the process's own, and `.ahead` and `.handed_on`, of which each run begins with none."""
 
     def setup_for_execution(self, context: InitResourceContext) -> None:
         _let_go_of_outdated()
-        AHEAD.clear()
+        forget_run()
 
     @property
     def stores(self) -> Stores:
@@ -44,6 +52,10 @@ class StoresResource(ConfigurableResource[None]):
     @property
     def ahead(self) -> EmbedAhead:
         return AHEAD
+
+    @property
+    def handed_on(self) -> HandedOn:
+        return HANDED_ON
 
 
 STORES = StoresResource()

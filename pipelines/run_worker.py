@@ -86,9 +86,9 @@ def _after_run(**_: Any) -> None:
     """A run may have held a large file's worth of memory, left the model at work by failing, or found files in files
     that wait for the next one."""
     from pipelines.next_run import ask_for_next_run
-    from pipelines.resources import AHEAD, process_stores
+    from pipelines.resources import forget_run, process_stores
 
-    AHEAD.clear()
+    forget_run()
     ask_for_next_run(process_stores())
     give_back()
 

@@ -18,6 +18,7 @@ from pipelines.batch import Outcome, in_groups, run_stage, side_by_side, version
 from pipelines.chunking import chunk_document
 from pipelines.code_versions import parser
 from pipelines.embed_ahead import EmbedAhead
+from pipelines.handed_on import HandedOn
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 from pipelines.vectors import embed, save_vectors
@@ -51,7 +52,10 @@ def chunks(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.Mate
     ahead = stores.ahead if chosen is None or embeddings.key in chosen else None
     # Several small files are written to the registry in one transaction.
     work = in_groups(
-        lambda version: _cut(at, version), lambda cut: len(cut[0]), _TOGETHER, lambda group: _register(at, group, ahead)
+        lambda version: _cut(at, version),
+        lambda cut: len(cut[0]),
+        _TOGETHER,
+        lambda group: _register(at, group, ahead, stores.handed_on),
     )
     report = run_stage(context, at, Stage.CHUNKS, versions, work)
     return result(report, {"chunks": "chunks", "tokens": "tokens"}, columns=CHUNK_COLUMNS, chunker=at.chunker)
@@ -66,7 +70,15 @@ def _cut(stores: Stores, version: ClaimedVersion) -> _Cut:
     return found, time.monotonic() - started
 
 
-def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]], ahead: EmbedAhead | None) -> list[Outcome]:
+def chunks_of(stores: Stores, version_id: str, handed_on: HandedOn, *, last: bool = False) -> list[Chunk]:
+    """The chunks that this run has cut, or the store's; `last`: no later stage of the run asks for them."""
+    cut = handed_on.take("chunks", version_id) if last else handed_on.look("chunks", version_id)
+    return stores.artefacts.load_chunks(version_id, stores.chunker) if cut is None else cut
+
+
+def _register(
+    stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]], ahead: EmbedAhead | None, handed_on: HandedOn
+) -> list[Outcome]:
     if ahead is not None:
         ahead.start(stores.embedder, [chunks for _, (chunks, _) in group])
     save = stores.artefacts.save_chunks
@@ -74,6 +86,8 @@ def _register(stores: Stores, group: Sequence[tuple[ClaimedVersion, _Cut]], ahea
     with transaction(stores.engine) as connection:
         found = {version.version_id: (parser(version), chunks) for version, (chunks, _) in group}
         replace_chunks(connection, found, chunker=stores.chunker)
+    for version, (cut, _) in group:
+        handed_on.keep("chunks", version.version_id, cut, len(cut))
     return [
         Outcome(version, seconds, {"chunks": len(chunks), "tokens": sum(chunk.tokens for chunk in chunks)})
         for version, (chunks, seconds) in group
@@ -90,7 +104,7 @@ def embeddings(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     work = in_groups(
-        lambda version: at.artefacts.load_chunks(version.version_id, at.chunker),
+        lambda version: chunks_of(at, version.version_id, stores.handed_on, last=True),
         len,
         _TOGETHER,
         lambda group: _embed(at, group, stores.ahead),

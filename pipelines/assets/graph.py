@@ -8,11 +8,12 @@ import dagster as dg
 
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, VersionGraph
-from pipelines.assets.chunks import chunks
+from pipelines.assets.chunks import chunks, chunks_of
 from pipelines.assets.common import result, stage_asset
 from pipelines.batch import Counts, Outcome, in_groups, one_by_one, run_stage, versions_of_run
 from pipelines.code_versions import is_table
 from pipelines.graph_artefact import extract_tables, extract_versions, load_extraction
+from pipelines.handed_on import HandedOn
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
 
@@ -33,7 +34,7 @@ _FIRST = {"dagster/priority": "1"}
 def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg.MaterializeResult[Any]:
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
-    report = run_stage(context, at, Stage.GRAPH_NODES, versions, lambda todo: _nodes(at, todo))
+    report = run_stage(context, at, Stage.GRAPH_NODES, versions, lambda todo: _nodes(at, todo, stores.handed_on))
     columns = (
         ("node_id", "text", "Derived from type and canonical name"),
         ("type", "text", "Declared by the domain"),
@@ -43,23 +44,25 @@ def graph_nodes(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     return result(report, {"nodes": "nodes", "mentions": "node_mentions"}, columns=columns)
 
 
-def _nodes(stores: Stores, versions: Sequence[ClaimedVersion]) -> Iterator[Outcome]:
-    def chunks_of(version: ClaimedVersion) -> list[Chunk]:
-        return stores.artefacts.load_chunks(version.version_id, stores.chunker)
+def _nodes(stores: Stores, versions: Sequence[ClaimedVersion], handed_on: HandedOn) -> Iterator[Outcome]:
+    def cut(version: ClaimedVersion) -> list[Chunk]:
+        return chunks_of(stores, version.version_id, handed_on)
 
     # Rows of tables are answered by SQL, unless they declare relations of terms.
-    of_table = one_by_one(lambda version: _node_counts(extract_tables(stores, chunks_of(version))))
+    of_table = one_by_one(lambda version: _node_counts(extract_tables(stores, cut(version))))
     yield from of_table([version for version in versions if is_table(version)])
     most = stores.settings.ingestion.extraction_max_chunks
     of_document = in_groups(
-        lambda version: chunks_of(version)[:most], len, _TOGETHER, lambda group: _extract(stores, group)
+        lambda version: cut(version)[:most], len, _TOGETHER, lambda group: _extract(stores, group, handed_on)
     )
     yield from of_document([version for version in versions if not is_table(version)])
 
 
-def _extract(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]]) -> list[Outcome]:
+def _extract(stores: Stores, group: Sequence[tuple[ClaimedVersion, list[Chunk]]], handed_on: HandedOn) -> list[Outcome]:
     started = time.monotonic()
-    graphs = extract_versions(stores, [chunks for _, chunks in group])
+    graphs = extract_versions(stores, [cut for _, cut in group])
+    for (_, cut), graph in zip(group, graphs, strict=True):
+        handed_on.keep("extraction", graph.version_id, graph, len(cut))
     share = (time.monotonic() - started) / len(group)
     return [Outcome(version, share, _node_counts(graph)) for (version, _), graph in zip(group, graphs, strict=True)]
 
@@ -81,7 +84,9 @@ def graph_edges(context: dg.AssetExecutionContext, stores: StoresResource) -> dg
     at = stores.stores
     versions = versions_of_run(at, context.run.run_id, day_of(context))
     work = in_groups(
-        lambda version: load_extraction(at, version.version_id),
+        lambda version: (
+            stores.handed_on.take("extraction", version.version_id) or load_extraction(at, version.version_id)
+        ),
         lambda graph: len(graph.mentions),
         _TOGETHER * _MENTIONS_A_CHUNK,
         lambda group: _write(at, group),

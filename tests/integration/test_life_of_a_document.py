@@ -263,7 +263,7 @@ def test_what_a_store_lost_before_the_end_is_a_failure_and_a_retry_heals_it(
         pytest.param(parsed_module, "_save", id="parsing", marks=pytest.mark.slow),
         pytest.param(chunks_module, "embed", id="embedding"),
         pytest.param(index_module, "write_versions", id="indexing", marks=pytest.mark.slow),
-        pytest.param(graph_module, "load_extraction", id="graph", marks=pytest.mark.slow),
+        pytest.param(graph_module, "_write", id="graph", marks=pytest.mark.slow),
     ],
 )
 def test_a_delete_in_the_middle_leaves_nothing(
