@@ -129,7 +129,7 @@ class Stores:
             chosen = self.settings.embeddings
             folder = chosen.model_dir if model == chosen.model else None
             self._embedders[model] = (
-                OnnxEmbedder(model, folder=folder, threads=chosen.threads)
+                OnnxEmbedder(model, folder, chosen.threads, turns=self.settings.folder / "turns")
                 if model in SOURCES
                 else aws_stores.embedder(self.settings, model)
             )

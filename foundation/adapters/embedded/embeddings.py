@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +15,14 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from foundation.adapters.embedded.model_files import DEFAULT_MODEL, ModelFiles, ensure_model
+from foundation.adapters.embedded.turns import Turns
 from foundation.freed_memory import give_back
 from foundation.types import Vector
+
+_A_TURN = 256
+"""Texts, some three seconds of two cores: so long another process waits."""
+_FEW = 8
+"""So few are done at once, whoever has the turn: a small file need not wait for a large one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +51,18 @@ class OnnxEmbedder:
 
     dimension = 384
 
-    def __init__(self, model: str = DEFAULT_MODEL, folder: Path | None = None, threads: int = 2) -> None:
-        """ConfigurationError, Unavailable as ensure_model. `folder` holds the model's files; None fetches them."""
+    def __init__(
+        self, model: str = DEFAULT_MODEL, folder: Path | None = None, threads: int = 2, turns: Path | None = None
+    ) -> None:
+        """ConfigurationError, Unavailable as ensure_model. `folder` holds the model's files; None fetches them.
+
+        turns: a folder in which the processes of this machine agree who embeds many texts; None waits for nobody.
+        """
         self._files: ModelFiles = ensure_model(model, folder)
         self._form = _FORMS[model]
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._turns = None if turns is None else Turns(turns, "embedding", threads)
         self._loaded: Any = None
         self.model = model
         self.revision = self._files.revision
@@ -61,10 +74,12 @@ class OnnxEmbedder:
         encoded = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
         longest_first = sorted(range(len(encoded)), key=lambda i: -len(encoded[i]))
         vectors = np.empty((len(encoded), self.dimension), np.float32)
-        for i, vector in zip(
-            longest_first, self._pool.map(self._embed, (encoded[i] for i in longest_first)), strict=True
-        ):
-            vectors[i] = vector
+        turns = self._turns if len(encoded) > _FEW else None
+        size = len(encoded) if turns is None else _A_TURN
+        for place in range(0, len(encoded), size):
+            some = longest_first[place : place + size]
+            with nullcontext() if turns is None else turns.turn():
+                vectors[some] = list(self._pool.map(self._embed, (encoded[i] for i in some)))
         return vectors
 
     def embed_query(self, text: str) -> Vector:
