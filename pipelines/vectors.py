@@ -22,10 +22,12 @@ class Embedded:
 
 
 def embed(embedder: Embedder, versions: Sequence[Sequence[Chunk]]) -> list[Embedded]:
-    """The vectors of the chunks of each version, all in one go: its longest texts are shared out first."""
+    """The vectors of the chunks of each version, all in one go: its longest texts are shared out first, and a text that
+    comes again (a letterhead, a notice under every page) goes through the model once."""
     started = time.monotonic()
     texts = [embedding_text(chunk) for chunks in versions for chunk in chunks]
-    vectors = embedder.embed_passages(texts)
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embedder.embed_passages(list(rows))[[rows[text] for text in texts]]
     share = (time.monotonic() - started) / max(1, len(texts))
     found, place = [], 0
     for chunks in versions:

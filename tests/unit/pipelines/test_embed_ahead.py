@@ -12,6 +12,7 @@ import pytest
 from foundation.types import Chunk
 from pipelines import embed_ahead
 from pipelines.embed_ahead import EmbedAhead
+from pipelines.vectors import embed
 
 
 class _Embedder:
@@ -47,6 +48,16 @@ def test_each_version_gets_the_vectors_of_its_own_chunks_once(embedder: _Embedde
     taken = ahead.take(first)
     assert taken is not None and taken.vectors.tolist() == [[3], [5]]
     assert ahead.take(first) is None
+
+
+def test_a_text_that_comes_again_goes_through_the_model_once(embedder: _Embedder) -> None:
+    embedder.may.set()
+    seen: list[list[str]] = []
+    whole = embedder.embed_passages
+    embedder.embed_passages = lambda texts: (seen.append(list(texts)), whole(texts))[1]  # type: ignore[method-assign]
+    found = embed(embedder, [_chunks("a", "notice", "one"), [], _chunks("b", "notice", "three", "notice")])  # type: ignore[arg-type]
+    assert seen == [["notice", "one", "three"]]
+    assert [one.vectors.tolist() for one in found] == [[[6], [3]], [], [[6], [5], [6]]]
 
 
 def test_what_failed_is_left_to_the_stage(embedder: _Embedder) -> None:
