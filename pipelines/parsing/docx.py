@@ -20,7 +20,7 @@ from pipelines.parsing.docx_styles import Styles, is_on, local_name, w
 from pipelines.parsing.docx_text import TextReader
 from pipelines.parsing.office_charts import chart_text, diagram_text
 from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
-from pipelines.parsing.office_xml import check_office_file, transitional
+from pipelines.parsing.office_xml import check_office_file, malformed_named, transitional
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
 PARSER = "docx/2"
@@ -35,9 +35,10 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     Raises EmptyFile, EncryptedFile, DamagedFile, ResourceLimit (a ZIP bomb) and NoContent.
     """
     check_office_file(path, file_name)
-    document = _open(path, file_name)
-    reader = _Reader(document)
-    reader.read()
+    with malformed_named(path, file_name):
+        document = _open(path, file_name)
+        reader = _Reader(document)
+        reader.read()
     if not reader.assembly.elements:
         raise NoContent(f"{file_name} opens but holds no text.", fix=NO_TEXT_FIX)
     text = reader.assembly.text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from pipelines.parsing.docx_styles import Styles, w
@@ -18,17 +19,27 @@ class Numbering:
     """Counts while a document is read from its top; `label` is to be asked once for each paragraph, in order."""
 
     def __init__(self, root: Any, styles: Styles) -> None:
+        self._root = root
         self._styles = styles
-        self._abstract: dict[str, Any] = {}
-        self._lists: dict[str, tuple[str, dict[int, Any]]] = {}
         self._counts: dict[str, list[int | None]] = {}
         self._started: set[str] = set()
-        if root is not None:
-            self._abstract = {a.get(w("abstractNumId")): a for a in root.findall(w("abstractNum"))}
-            for number in root.findall(w("num")):
-                base = number.find(w("abstractNumId"))
-                overrides = {_int(o.get(w("ilvl"))): o for o in number.findall(w("lvlOverride"))}
-                self._lists[number.get(w("numId"))] = (base.get(w("val")) if base is not None else "", overrides)
+
+    @cached_property
+    def _abstract(self) -> dict[str, Any]:
+        """By id; like the lists, made for the first paragraph that counts: a template defines many that nobody uses."""
+        return (
+            {} if self._root is None else {a.get(w("abstractNumId")): a for a in self._root.findall(w("abstractNum"))}
+        )
+
+    @cached_property
+    def _lists(self) -> dict[str, tuple[str, dict[int, Any]]]:
+        """By id: the abstract list that it is one of, and its own start or form of a level."""
+        lists = {}
+        for number in self._root.findall(w("num")) if self._root is not None else ():
+            base = number.find(w("abstractNumId"))
+            overrides = {_int(o.get(w("ilvl"))): o for o in number.findall(w("lvlOverride"))}
+            lists[number.get(w("numId"))] = (base.get(w("val")) if base is not None else "", overrides)
+        return lists
 
     def label(self, paragraph: Any) -> str:
         """`3.`, `b)`, `2.1`; empty for what is not counted: plain paragraphs, bullets, unknown formats."""

@@ -18,7 +18,7 @@ from pipelines.parsing.assembly import Assembly, Kind
 from pipelines.parsing.odf_styles import OdfStyles
 from pipelines.parsing.odf_text import SKIPPED, boxes_of, line_of, notes_of, q
 from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
-from pipelines.parsing.office_xml import check_office_file
+from pipelines.parsing.office_xml import check_office_file, malformed_named
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
 PARSER = "odt/1"
@@ -34,7 +34,8 @@ def parse(path: Path, file_name: str) -> ParsedDocument:
     Raises EmptyFile, EncryptedFile, DamagedFile, ResourceLimit (a ZIP bomb) and NoContent.
     """
     check_office_file(path, file_name, _PARTS, _not_encrypted)
-    content, styles, title = _read(path, file_name)
+    with malformed_named(path, file_name):
+        content, styles, title = _read(path, file_name)
     reader = _Reader(OdfStyles(content, styles))
     for kind in ("text", "presentation", "drawing"):
         for body in content.iter(q("office", kind)):

@@ -17,7 +17,7 @@ from foundation.types import FileWarning, ParsedDocument
 from pipelines.parsing.assembly import Assembly, Kind, clean
 from pipelines.parsing.office_charts import chart_text, diagram_text
 from pipelines.parsing.office_pictures import NO_TEXT_FIX, picture_warnings
-from pipelines.parsing.office_xml import check_office_file, transitional
+from pipelines.parsing.office_xml import check_office_file, malformed_named, transitional
 from pipelines.parsing.table_lines import ABOVE, LEFT, Row, table_text
 
 PARSER = "pptx/1"
@@ -32,7 +32,8 @@ Piece = tuple[Kind, str, int | None]
 def parse(path: Path, file_name: str) -> ParsedDocument:
     """Parse a PPTX; a slide is a page. Raises EmptyFile, EncryptedFile, DamagedFile, ResourceLimit and NoContent."""
     check_office_file(path, file_name)
-    return read_presentation(path, file_name, PARSER)
+    with malformed_named(path, file_name):
+        return read_presentation(path, file_name, PARSER)
 
 
 def read_presentation(path: Path, file_name: str, parser: str) -> ParsedDocument:
