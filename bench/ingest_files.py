@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
+from email import message_from_bytes
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -100,7 +101,10 @@ def _medquad() -> list[dict[str, str]]:
 
 
 def _wants_ocr(path: Path) -> bool:
-    """Whether a page of it would be read by OCR."""
+    """Whether a page of it, or a picture that a mail brings, would be read by OCR."""
+    if path.suffix == ".eml":
+        mail = message_from_bytes(path.read_bytes())
+        return any(part.get_content_maintype() == "image" for part in mail.walk())
     if path.suffix != ".pdf":
         return False
     try:

@@ -43,7 +43,7 @@ _SETS: dict[str, tuple[str, int, Callable[[Path, int], list[Path]], int]] = {
         lambda folder, count: [*snippets(folder, count), *samples("*.pdf", "*.docx", "*.txt", "*.xlsx")],
         3,
     ),
-    "mixed": ("ingest, 500 mixed documents", 500, mixed, 1),
+    "mixed": ("ingest, 500 mixed documents", 500, mixed, 3),
 }
 """Name of the figure, how many files, how they are made, how often they are ingested."""
 
