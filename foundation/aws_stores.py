@@ -6,12 +6,13 @@ The registry, the Postgres copies and the graph have one adapter for both profil
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foundation.errors import ConfigurationError
 from foundation.ports.cache import Cache
 from foundation.ports.embeddings import Embedder
 from foundation.ports.events import ObjectEvents
+from foundation.ports.image_embeddings import ImageEmbedder
 from foundation.ports.objects import ObjectStore
 from foundation.ports.search import SearchIndex
 from foundation.ports.warehouse import Warehouse
@@ -69,18 +70,32 @@ def landing_events(settings: Settings) -> ObjectEvents | None:
 
 def embedder(settings: Settings, model: str) -> Embedder:
     require_packages()
-    from foundation.adapters.aws.clients import client
     from foundation.adapters.aws.embeddings import MODELS, TitanEmbedder
 
     if model not in MODELS:
         raise ConfigurationError(f"{model} is no model of Bedrock's.", fix=f"There are {', '.join(MODELS)}.")
     chosen = settings.bedrock
-    return TitanEmbedder(
-        client(settings, "bedrock-runtime", attempts=1, connections=chosen.concurrency),
-        model,
+    return TitanEmbedder(_bedrock(settings), model, concurrency=chosen.concurrency, max_attempts=chosen.max_attempts)
+
+
+def image_embedder(settings: Settings) -> ImageEmbedder:
+    from foundation.adapters.aws.image_embeddings import TitanImageEmbedder
+
+    chosen = settings.bedrock
+    return TitanImageEmbedder(
+        _bedrock(settings),
+        chosen.image_model,
         concurrency=chosen.concurrency,
         max_attempts=chosen.max_attempts,
+        megapixels=settings.ocr.max_megapixels,
     )
+
+
+def _bedrock(settings: Settings) -> Any:
+    """The client of the embedders, which pace and repeat their calls themselves."""
+    from foundation.adapters.aws.clients import client
+
+    return client(settings, "bedrock-runtime", attempts=1, connections=settings.bedrock.concurrency)
 
 
 def search_index(settings: Settings, name: str, dimension: int) -> SearchIndex:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -23,10 +24,10 @@ Image.MAX_IMAGE_PIXELS = None
 
 
 @contextmanager
-def open_image(path: Path, name: str, megapixels: int = MEGAPIXELS) -> Iterator[Image.Image]:
+def open_image(file: Path | BinaryIO, name: str, megapixels: int = MEGAPIXELS) -> Iterator[Image.Image]:
     """The image, not decoded yet. Raises DamagedFile for what is none, ResourceLimit for one of too many pixels."""
     try:
-        image = Image.open(path, formats=FORMATS)
+        image = Image.open(file, formats=FORMATS)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
         raise DamagedFile(f"{name} is not an image that can be read.") from error
     with image:

@@ -251,6 +251,11 @@ class BedrockSettings(_Group):
         "titan-embed-text-v2",
         description="Embedding model of the AWS adapter: Titan Text v2 with vectors of length 1024, 512 or 256.",
     )
+    image_model: Literal["titan-embed-image-v1", "titan-embed-image-v1-384", "titan-embed-image-v1-256"] = Field(
+        "titan-embed-image-v1",
+        description="Model of image vectors of the AWS adapter: Titan Multimodal with vectors of length 1024, 384 or"
+        " 256.",
+    )
     concurrency: int = Field(16, ge=1, description="Most embedding calls at once; fewer while Bedrock throttles.")
     max_attempts: int = Field(
         8, ge=1, description="Tries of one embedding call while Bedrock throttles or does not answer in time."

@@ -28,6 +28,7 @@ from foundation.ports.catalog import Catalog
 from foundation.ports.embeddings import Embedder
 from foundation.ports.events import ObjectEvents
 from foundation.ports.graph import GraphStore
+from foundation.ports.image_embeddings import ImageEmbedder
 from foundation.ports.objects import ObjectStore
 from foundation.ports.relational import Relational
 from foundation.ports.search import SearchIndex
@@ -134,6 +135,16 @@ class Stores:
                 else aws_stores.embedder(self.settings, model)
             )
         return self._embedders[model]
+
+    @cached_property
+    def image_embedder(self) -> ImageEmbedder:
+        """ConfigurationError where the adapter of embeddings is the embedded one."""
+        if not self._on_aws("embeddings"):
+            raise ConfigurationError(
+                "Image vectors need the AWS adapter of embeddings until an embedded model of images is there.",
+                fix="Set ASKLINE_ADAPTERS__EMBEDDINGS to `aws`, or do without image vectors.",
+            )
+        return aws_stores.image_embedder(self.settings)
 
     @cached_property
     def search(self) -> AliasedSearch:

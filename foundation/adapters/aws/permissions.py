@@ -19,9 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from opensearchpy import exceptions as search_exceptions
 
 from foundation import aws_stores
-from foundation.adapters.aws import search_client
+from foundation.adapters.aws import embeddings, image_embeddings, search_client
 from foundation.adapters.aws.clients import client
-from foundation.adapters.aws.embeddings import MODEL_ID
 from foundation.adapters.aws.errors import code_of, is_denied, translated
 from foundation.errors import AsklineError, ConfigurationError
 from foundation.settings import Settings
@@ -254,13 +253,20 @@ def _succeeded(athena: Any, query: dict[str, Any]) -> None:
 
 
 def _bedrock(settings: Settings) -> Iterator[Tried]:
+    # A short text is the least that either model takes; an image would need the same right.
+    yield _invoked(settings, "Bedrock", embeddings.MODEL_ID, {"dimensions": 256})
+    lengths = {"embeddingConfig": {"outputEmbeddingLength": 256}}
+    yield _invoked(settings, "Bedrock images", image_embeddings.MODEL_ID, lengths)
+
+
+def _invoked(settings: Settings, part: str, model: str, how: dict[str, Any]) -> Tried:
     bedrock = client(settings, "bedrock-runtime", attempts=2)
-    arn = f"arn:aws:bedrock:{aws_stores.region(settings)}::foundation-model/{MODEL_ID}"
-    asked = json.dumps({"inputText": "doctor", "dimensions": 256})
-    yield _Rights("Bedrock").tried(
+    arn = f"arn:aws:bedrock:{aws_stores.region(settings)}::foundation-model/{model}"
+    body = json.dumps({"inputText": "doctor", **how})
+    return _Rights(part).tried(
         "bedrock:InvokeModel",
         arn,
-        lambda: bedrock.invoke_model(modelId=MODEL_ID, body=asked, contentType="application/json"),
+        lambda: bedrock.invoke_model(modelId=model, body=body, contentType="application/json"),
     )
 
 
