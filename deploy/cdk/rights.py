@@ -17,7 +17,7 @@ from deploy.cdk.search import NAME as DOMAIN
 from deploy.cdk.storage import BUILDS, DERIVED, RESULTS, Storage
 from deploy.cdk.warehouse import DATABASE, SCHEMAS, WORK_GROUP
 
-MODEL_IDS = ("amazon.titan-embed-text-v2:0",)
+MODEL_IDS = ("amazon.titan-embed-text-v2:0", "amazon.titan-embed-image-v1")
 """The models that may be called, and no others."""
 CLUSTER = "askline"
 _OBJECTS = "The objects below one prefix of one bucket; their names are those of people's files."

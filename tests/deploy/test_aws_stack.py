@@ -13,7 +13,7 @@ import yaml
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from foundation.adapters.aws.embeddings import MODEL_ID, MODELS
+from foundation.adapters.aws import embeddings, image_embeddings
 from foundation.settings import Settings
 from tests.deploy.dockerfile import ROOT
 
@@ -148,13 +148,14 @@ def test_models_are_named_one_by_one_and_are_those_that_the_adapter_calls(templa
     from deploy.cdk.environment import EMBEDDING_MODEL
     from deploy.cdk.rights import MODEL_IDS
 
-    assert EMBEDDING_MODEL in MODELS and MODEL_ID in MODEL_IDS
+    called = [embeddings.MODEL_ID, image_embeddings.MODEL_ID]
+    assert EMBEDDING_MODEL in embeddings.MODELS and list(MODEL_IDS) == called
     every = [s for policy in of_type(template, "IAM::Policy").values() for s in policy["PolicyDocument"]["Statement"]]
     calls = [s for s in every if any(str(action).startswith("bedrock:") for action in listed(s["Action"]))]
     assert calls
     for statement in calls:
         assert statement["Action"] == "bedrock:InvokeModel"
-        assert str(statement["Resource"]).endswith(f"foundation-model/{MODEL_ID}']]}}")
+        assert re.findall(r"foundation-model/([^']+)", str(statement["Resource"])) == called
 
 
 def test_no_role_has_all_actions_of_a_service(template: dict[str, Any]) -> None:
