@@ -10,16 +10,21 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from tests.engines.processes import EngineFailed
 
 _SUBNET = "10.213.77"
 _BRIDGE = "askline-test"
+_HOST = "askline-host-"
 _BLOCK = 1 << 16
 
 
@@ -60,6 +65,10 @@ class Network:
         thread.start()
         with self._stack as stack:
             stack.callback(self._end_loop, thread)
+            stack.enter_context(
+                FileLock(Path(tempfile.gettempdir()) / f"{_BRIDGE}.lock")
+            )  # the names are the machine's
+            _remove_leftovers()
             _ip("link", "add", _BRIDGE, "type", "bridge")
             stack.callback(_ip, "link", "delete", _BRIDGE)
             _ip("addr", "add", f"{self.address}/24", "dev", _BRIDGE)
@@ -69,7 +78,7 @@ class Network:
     def host(self, number: int) -> Host:
         """A new host, on the core with its number if there are so many."""
         cores = sorted(os.sched_getaffinity(0))
-        made = Host(f"askline-host-{number}", f"{_SUBNET}.{10 + number}", cores[number % len(cores)])
+        made = Host(f"{_HOST}{number}", f"{_SUBNET}.{10 + number}", cores[number % len(cores)])
         outside, inside = f"askline-o{number}", f"askline-i{number}"
         _ip("netns", "add", made.name)
         self._stack.callback(_ip, "netns", "delete", made.name)
@@ -103,6 +112,15 @@ class Network:
     def _end_loop(self, thread: threading.Thread) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
+
+
+def _remove_leftovers() -> None:
+    """What a test that was killed has left."""
+    for line in _ip("netns", "list").splitlines():
+        if line.startswith(_HOST):
+            _ip("netns", "delete", line.split()[0])
+    if _BRIDGE in _ip("-brief", "link", "show", "type", "bridge"):
+        _ip("link", "delete", _BRIDGE)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
