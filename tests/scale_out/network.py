@@ -25,6 +25,8 @@ from tests.engines.processes import EngineFailed
 _SUBNET = "10.213.77"
 _BRIDGE = "askline-test"
 _HOST = "askline-host-"
+_LOCK = Path(tempfile.gettempdir()) / f"{_BRIDGE}.lock"
+"""The names are the machine's: one network at a time."""
 _BLOCK = 1 << 16
 
 
@@ -65,9 +67,7 @@ class Network:
         thread.start()
         with self._stack as stack:
             stack.callback(self._end_loop, thread)
-            stack.enter_context(
-                FileLock(Path(tempfile.gettempdir()) / f"{_BRIDGE}.lock")
-            )  # the names are the machine's
+            stack.enter_context(FileLock(_LOCK))
             _remove_leftovers()
             _ip("link", "add", _BRIDGE, "type", "bridge")
             stack.callback(_ip, "link", "delete", _BRIDGE)
