@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from cli.finding import Finding
@@ -44,7 +45,7 @@ def examine_aws(settings: Settings) -> Iterator[Finding]:
 
 
 def _permissions(settings: Settings) -> Iterator[Finding]:
-    from foundation.adapters.aws.permissions import try_all
+    from foundation.adapters.aws.permissions import IMAGES, try_all
 
     for part, tries in groupby(try_all(settings), key=lambda tried: tried.part):
         allowed = []
@@ -52,7 +53,8 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
             if tried.error is None:
                 allowed.append(tried.action)
             else:
-                yield _missing(part, tried.error)
+                missing = _missing(part, tried.error)
+                yield replace(missing, state="warning") if part == IMAGES else missing
         if allowed:
             yield Finding(part, "ok", ", ".join(allowed))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 _MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _RELATIONS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
 _TYPES = 'xmlns="http://schemas.openxmlformats.org/package/2006/content-types"'
-_STYLES = '<cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="22" applyNumberFormat="1"/></cellXfs>'
 
 
 class Raw(str):
@@ -27,8 +26,12 @@ def write_workbook(
     sheets: Mapping[str, Sequence[Sequence[object]]],
     hidden: Sequence[str] = (),
     merged: Sequence[str] = (),
+    formats: Sequence[str] = (),
 ) -> Path:
-    """Rows of cells from A1 by sheet name; a cell is str, number, bool, None, Date or Raw. `merged`: `A1:C1`."""
+    """Rows of cells from A1 by sheet name; a cell is str, number, bool, None, Date or Raw. `merged`: `A1:C1`.
+
+    formats: number formats, of which the first is that of a Raw cell with `s="2"`.
+    """
     merges = "".join(f'<mergeCell ref="{ref}"/>' for ref in merged)
     merges = f"<mergeCells>{merges}</mergeCells>" if merges else ""
     listed, targets, parts = "", "", {}
@@ -45,12 +48,19 @@ def write_workbook(
         "_rels/.rels": f"<Relationships {_RELATIONS}>{office}</Relationships>",
         "xl/workbook.xml": f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": f"<Relationships {_RELATIONS}>{targets}</Relationships>",
-        "xl/styles.xml": f"<styleSheet {_MAIN}>{_STYLES}</styleSheet>",
+        "xl/styles.xml": f"<styleSheet {_MAIN}>{_styles(formats)}</styleSheet>",
     }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for part, text in parts.items():
             archive.writestr(part, text)
     return path
+
+
+def _styles(formats: Sequence[str]) -> str:
+    codes = "".join(f'<numFmt numFmtId="{200 + n}" formatCode={quoteattr(code)}/>' for n, code in enumerate(formats))
+    more = "".join(f'<xf numFmtId="{200 + n}" applyNumberFormat="1"/>' for n in range(len(formats)))
+    cells = f'<cellXfs><xf numFmtId="0"/><xf numFmtId="22" applyNumberFormat="1"/>{more}</cellXfs>'
+    return f"<numFmts>{codes}</numFmts>{cells}" if codes else cells
 
 
 def _relation(identity: str, kind: str, target: str) -> str:

@@ -27,7 +27,7 @@ PARSERS = {
     "text": "text/2",
     "obo": "obo/1",
     "csv": "csv/2",
-    "xlsx": "xlsx/2",
+    "xlsx": "xlsx/3",
 }
 """Each parser's own PARSER, here too so that nobody has to import a parser to know its version."""
 

@@ -18,6 +18,7 @@ from pipelines.parsing.sheet_header import Merge, Numbered, header_labels
 from pipelines.parsing.tables import TableBuilder
 from pipelines.parsing.value_kinds import EXACT
 from pipelines.parsing.warning_list import WarningList
+from pipelines.parsing.xlsx_cells import Codes
 
 NOTES = "Notes"
 _KEPT_CELLS = 500_000
@@ -28,10 +29,12 @@ _ERROR = re.compile(r"#(DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!|GETTING_DATA|SP
 class Sheet:
     """Rows of texts as a CSV file would have them, so that both have one set of rules for types."""
 
-    def __init__(self, cells: calamine.CalamineSheet, *, typed_errors: bool) -> None:
-        """`typed_errors`: the format keeps errors apart from texts, and who reads the cells has left them out."""
+    def __init__(self, cells: calamine.CalamineSheet, *, typed_errors: bool, codes: Codes | None = None) -> None:
+        """`typed_errors`: the format keeps errors apart from texts, and who reads the cells has left them out. `codes`:
+        the numbers that are read as the workbook shows them, with their leading zeros."""
         self._cells = cells
         self._typed_errors = typed_errors
+        self._codes = codes
         self.name: str = cells.name
         self._left = cells.start[1] if cells.start else 0
         small = cells.total_height * cells.total_width <= _KEPT_CELLS
@@ -42,8 +45,19 @@ class Sheet:
         return self._read() if self._kept is None else iter(self._kept)
 
     def _read(self) -> Iterator[list[str]]:
-        for row in self._cells.iter_rows():
-            yield [self._text(cell) for cell in row]
+        for number, row in enumerate(self._cells.iter_rows()):
+            texts = [self._text(cell) for cell in row]
+            if self._codes is not None:
+                self._show_codes(self._codes, number, row, texts)
+            yield texts
+
+    def _show_codes(self, codes: Codes, number: int, row: Sequence[Any], texts: list[str]) -> None:
+        for column in codes.columns:
+            place = column - self._left
+            if not 0 <= place < len(row) or not isinstance(row[place], float | int) or isinstance(row[place], bool):
+                continue
+            code = codes.format_of(number, column)
+            texts[place] = (code and code.shown(row[place])) or texts[place]
 
     def merges(self) -> list[Merge] | None:
         """Merged cells, in the columns of `rows`; None where the format does not tell."""

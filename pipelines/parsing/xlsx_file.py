@@ -16,9 +16,9 @@ from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.archive_guard import check_archive
 from pipelines.parsing.sheet_tables import Sheet, read_sheet
 from pipelines.parsing.warning_list import WarningList
-from pipelines.parsing.xlsx_cells import Flaw, flaws_by_sheet
+from pipelines.parsing.xlsx_cells import Flaw, codes_by_sheet, flaws_by_sheet
 
-PARSER = "xlsx/2"
+PARSER = "xlsx/3"
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DAMAGE = (
@@ -45,7 +45,7 @@ def parse_xlsx(
     """Write the tables of every sheet to `out_folder`, hidden sheets too (with a warning).
 
     Rows and columns without a value are left out; rows above the header become the table's label; text beside the
-    tables is a table of notes. Error cells and
+    tables is a table of notes. Numbers that an XLSX shows with leading zeros are texts as shown. Error cells and
     formulas that were never calculated are null, with a warning. EncryptedFile, DamagedFile; EmptyFile when no sheet
     has a cell; ResourceLimit when the archive unpacks to more than `max_bytes` or `max_ratio` times its size.
     """
@@ -72,12 +72,14 @@ def parse_xlsx(
 
 def _tables(path: Path, file_name: str, out_folder: Path, warnings: WarningList) -> list[ParsedTable]:
     tables: list[ParsedTable] = []
-    flaws = flaws_by_sheet(path)
+    flaws, codes = flaws_by_sheet(path), codes_by_sheet(path)
     with calamine.CalamineWorkbook.from_path(path) as workbook:
         for place, about in enumerate(workbook.sheets_metadata):
             if about.typ is not calamine.SheetTypeEnum.WorkSheet:
                 continue
-            sheet = Sheet(workbook.get_sheet_by_index(place), typed_errors=about.name in flaws)
+            sheet = Sheet(
+                workbook.get_sheet_by_index(place), typed_errors=about.name in flaws, codes=codes.get(about.name)
+            )
             source = f"{file_name}, sheet '{about.name}'"
             found = read_sheet(sheet, len(tables), source, out_folder, warnings)
             tables += found

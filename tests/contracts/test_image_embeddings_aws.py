@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cli import doctor_aws
 from foundation import aws_stores
 from foundation.adapters.aws import permissions
 from foundation.adapters.aws.clients import client
@@ -217,3 +218,5 @@ def test_the_doctor_tries_both_models_and_names_the_one_that_is_denied(bedrock: 
     texts, images = permissions.try_all(settings)
     assert texts.error is None and images.error is not None
     assert f"foundation-model/{MODEL_ID}" in images.error.fix
+    found = {finding.part: finding.state for finding in doctor_aws._permissions(settings)}
+    assert (found["Bedrock"], found["Bedrock images"]) == ("ok", "warning")  # nothing depends on it yet

@@ -28,6 +28,8 @@ from foundation.settings import Settings
 # "User: arn:… is not authorized to perform: kms:Decrypt on resource: arn:… because …": more exact than what we tried.
 _SAID = re.compile(r"not authorized to perform: (?P<action>[\w:*]+)(?: on resource: (?P<resource>arn:\S+))?")
 _QUERY_S = 30.0
+IMAGES = "Bedrock images"
+"""The part that nothing depends on: no stage makes image vectors yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,7 @@ def _bedrock(settings: Settings) -> Iterator[Tried]:
     # A short text is the least that either model takes; an image would need the same right.
     yield _invoked(settings, "Bedrock", embeddings.MODEL_ID, {"dimensions": 256})
     lengths = {"embeddingConfig": {"outputEmbeddingLength": 256}}
-    yield _invoked(settings, "Bedrock images", image_embeddings.MODEL_ID, lengths)
+    yield _invoked(settings, IMAGES, image_embeddings.MODEL_ID, lengths)
 
 
 def _invoked(settings: Settings, part: str, model: str, how: dict[str, Any]) -> Tried:

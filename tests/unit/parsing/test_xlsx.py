@@ -17,6 +17,7 @@ from workbooks import Date, Raw, write_workbook
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, ProcessingFailed, ResourceLimit
 from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.tables import iter_rows
+from pipelines.parsing.xlsx_cells import codes_by_sheet
 from pipelines.parsing.xlsx_file import parse_xlsx
 
 
@@ -196,3 +197,42 @@ def test_real_workbooks_keep_what_their_expectations_name(shared_data: Path, tmp
         needles = [needle.removesuffix(" 00:00:00") for needle in case["must_contain"]]
         missing = [needle for needle in needles if unicodedata.normalize("NFKC", needle) not in text]
         assert not missing, case["file"]
+
+
+def styled(number: object, style: int) -> Raw:
+    return Raw(f's="{style}"><v>{number}</v>')
+
+
+def test_codes_that_were_typed_as_numbers_keep_the_zeros_that_the_workbook_shows(parse: Any) -> None:
+    formats = ["00000", r"000\-00\-0000", '0000" "0000;-0', "0.00", "#,##0", r"\00", "General", "0", "yyyy"]
+    head = ["ZIP", "SSN", "Account", "Price", "Count", "Literal", "Plain", "One", "Year"]
+    lines = [[styled(number, 2 + place) for place, number in enumerate(numbers)] for numbers in (
+        [501, 78051120, 42, 7, 12, 3, 5, 6, 45322],
+        [10001, 123456789, 123456789, 8, 1200, 4, 5, 6, 45322],
+    )]  # fmt: skip
+    (table,) = parse({"S": [head, *lines]}, formats=formats).tables
+    types = [column.type for column in table.columns]
+    assert types[:3] == ["text", "text", "text"]
+    assert [row[:3] for row in rows(table)] == [
+        ("00501", "078-05-1120", "0000 0042"),
+        ("10001", "123-45-6789", "12345 6789"),
+    ]
+    assert [row[3:8] for row in rows(table)] == [(7, 12, 3, 5, 6), (8, 1200, 4, 5, 6)]
+    assert "text" not in types[3:8]
+
+
+def test_only_the_cells_with_the_format_are_codes(parse: Any) -> None:
+    zeros = [styled(7, 2), 7, "7a", styled(7.5, 2), styled(-7, 2), None, styled(1234567, 2)]
+    workbook = parse({"S": [[None, "Code", "n"], *([None, cell, 1] for cell in zeros)]}, formats=["00000"])
+    assert [row[0] for row in rows(workbook.tables[0])] == ["00007", "7", "7a", "7.5", "-7", None, "1234567"]
+
+
+def test_a_column_of_a_million_codes_is_one_run(tmp_path: Path) -> None:
+    lines = [["Code", "Other"], *([styled(n, 2), n] for n in range(3000)), ["end", 1], [styled(1, 2), 2]]
+    path = write_workbook(tmp_path / "landed", {"S": lines}, formats=["00000"])
+    codes = codes_by_sheet(path)["S"]
+    assert list(codes.columns) == [0]
+    assert [codes.format_of(row, 0) is not None for row in (0, 1, 3000, 3001, 3002, 3003)] == [
+        False, True, True, False, True, False,
+    ]  # fmt: skip
+    assert len(codes._runs[0]) == 2
