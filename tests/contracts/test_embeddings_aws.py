@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,34 +12,15 @@ from foundation.adapters.aws.embeddings import TitanEmbedder
 from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.contracts.embeddings import TEXTS, EmbedderContract
 from foundation.errors import ConfigurationError, InvalidInput, Unavailable
-from foundation.settings import AdapterSettings, AwsSettings, BedrockSettings, Settings
+from foundation.settings import Settings
 from foundation.stores import Stores
 from tests.doubles.bedrock import Bedrock
 
 pytestmark = pytest.mark.usefixtures("aws_keys")
 
 
-@cache
-def local_model() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
-@pytest.fixture
-def bedrock() -> Iterator[Bedrock]:
-    with Bedrock(local_model()).running() as running:
-        yield running
-
-
-def settings_of(bedrock: Bedrock, **chosen: object) -> Settings:
-    return Settings(
-        adapters=AdapterSettings(embeddings="aws"),
-        aws=AwsSettings(endpoint_url=bedrock.url),
-        bedrock=BedrockSettings.model_validate(chosen),
-    )
-
-
 def embedder_of(bedrock: Bedrock, **chosen: object) -> TitanEmbedder:
-    settings = settings_of(bedrock, **chosen)
+    settings = bedrock.settings(**chosen)
     made = aws_stores.embedder(settings, settings.embedding_model)
     assert isinstance(made, TitanEmbedder)
     return made
@@ -73,7 +51,7 @@ def test_each_length_is_a_model_of_its_own_so_that_an_index_never_mixes_them(bed
 
 
 def test_the_settings_choose_it_and_the_index_that_answers_keeps_its_own(bedrock: Bedrock) -> None:
-    stores = Stores(settings_of(bedrock))
+    stores = Stores(bedrock.settings())
     assert isinstance(stores.embedder_of(stores.settings.embedding_model), TitanEmbedder)
     assert isinstance(stores.embedder_of("bge-small-en-v1.5"), OnnxEmbedder)
     assert Settings().embedding_model == "bge-small-en-v1.5"
@@ -166,10 +144,8 @@ def test_calls_go_out_beside_each_other(bedrock: Bedrock) -> None:
     embedder = embedder_of(bedrock, concurrency=10)
     embedder.embed_passages(["warm"])
     bedrock.latency_s = 0.1
-    started = time.monotonic()
     embedder.embed_passages(["text"] * 20)
     assert bedrock.peak == 10
-    assert time.monotonic() - started < 20 * 0.1
 
 
 def test_no_credentials_are_named(bedrock: Bedrock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,4 +158,4 @@ def test_no_credentials_are_named(bedrock: Bedrock, monkeypatch: pytest.MonkeyPa
 
 def test_a_model_that_bedrock_does_not_have_is_named(bedrock: Bedrock) -> None:
     with pytest.raises(ConfigurationError, match="titan-embed-image is no model"):
-        aws_stores.embedder(settings_of(bedrock), "titan-embed-image")
+        aws_stores.embedder(bedrock.settings(), "titan-embed-image")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,37 +16,17 @@ from foundation import aws_stores
 from foundation.adapters.aws import permissions
 from foundation.adapters.aws.clients import client
 from foundation.adapters.aws.image_embeddings import MODEL_ID, TitanImageEmbedder
-from foundation.adapters.embedded.embeddings import OnnxEmbedder
 from foundation.contracts.image_embeddings import IMAGES, SAME, ImageEmbedderContract, drawn, saved
 from foundation.errors import ConfigurationError, InvalidInput, ResourceLimit, Unavailable
-from foundation.settings import AdapterSettings, AwsSettings, BedrockSettings, OcrSettings, Settings
+from foundation.settings import OcrSettings, Settings
 from foundation.stores import Stores
 from tests.doubles.bedrock import Bedrock
 
 pytestmark = pytest.mark.usefixtures("aws_keys")
 
 
-@cache
-def local_model() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
-@pytest.fixture
-def bedrock() -> Iterator[Bedrock]:
-    with Bedrock(local_model()).running() as running:
-        yield running
-
-
-def settings_of(bedrock: Bedrock, **chosen: object) -> Settings:
-    return Settings(
-        adapters=AdapterSettings(embeddings="aws"),
-        aws=AwsSettings(endpoint_url=bedrock.url),
-        bedrock=BedrockSettings.model_validate(chosen),
-    )
-
-
 def embedder_of(bedrock: Bedrock, **chosen: object) -> TitanImageEmbedder:
-    made = aws_stores.image_embedder(settings_of(bedrock, **chosen))
+    made = aws_stores.image_embedder(bedrock.settings(**chosen))
     assert isinstance(made, TitanImageEmbedder)
     return made
 
@@ -78,7 +56,7 @@ def test_each_length_is_a_model_of_its_own(bedrock: Bedrock) -> None:
 
 
 def test_the_adapter_of_embeddings_chooses_and_embedded_says_that_it_has_none(bedrock: Bedrock) -> None:
-    assert isinstance(Stores(settings_of(bedrock)).image_embedder, TitanImageEmbedder)
+    assert isinstance(Stores(bedrock.settings()).image_embedder, TitanImageEmbedder)
     with pytest.raises(ConfigurationError, match="until an embedded model") as raised:
         _ = Stores(Settings()).image_embedder
     assert "ASKLINE_ADAPTERS__EMBEDDINGS" in raised.value.fix
@@ -117,7 +95,7 @@ def test_what_stands_beside_the_pixels_is_not_sent(bedrock: Bedrock, embedder: T
 
 
 def test_an_image_of_too_many_pixels_is_named_with_the_setting(bedrock: Bedrock) -> None:
-    settings = settings_of(bedrock).model_copy(update={"ocr": OcrSettings(max_megapixels=1)})
+    settings = bedrock.settings().model_copy(update={"ocr": OcrSettings(max_megapixels=1)})
     large = saved(Image.new("1", (2000, 1000)))
     with pytest.raises(ResourceLimit, match=r"Image 2 of 2 has 2000 x 1000 pixels") as raised:
         aws_stores.image_embedder(settings).embed_images([IMAGES[0], large])
@@ -190,7 +168,7 @@ def test_fewer_calls_go_out_at_once_while_it_throttles(bedrock: Bedrock) -> None
     ],
 )
 def test_a_wrong_request_is_refused(bedrock: Bedrock, asked: dict[str, Any], said: str) -> None:
-    made = client(settings_of(bedrock), "bedrock-runtime", attempts=1)
+    made = client(bedrock.settings(), "bedrock-runtime", attempts=1)
     with pytest.raises(made.exceptions.ValidationException, match=said):
         made.invoke_model(modelId=MODEL_ID, contentType="application/json", body=json.dumps(asked))
 
@@ -198,7 +176,7 @@ def test_a_wrong_request_is_refused(bedrock: Bedrock, asked: dict[str, Any], sai
 @pytest.mark.parametrize(("size", "kind", "said"), [((2049, 8), "PNG", "max pixels"), ((8, 8), "GIF", "valid base64")])
 def test_an_image_beyond_the_limits_is_refused(bedrock: Bedrock, size: tuple[int, int], kind: str, said: str) -> None:
     image = saved(Image.new("L", size), kind)
-    made = client(settings_of(bedrock), "bedrock-runtime", attempts=1)
+    made = client(bedrock.settings(), "bedrock-runtime", attempts=1)
     asked = {"inputImage": base64.b64encode(image).decode()}
     with pytest.raises(made.exceptions.ValidationException, match=said):
         made.invoke_model(modelId=MODEL_ID, contentType="application/json", body=json.dumps(asked))
@@ -208,7 +186,7 @@ def test_an_image_beyond_the_limits_is_refused(bedrock: Bedrock, size: tuple[int
 
 
 def test_the_doctor_tries_both_models_and_names_the_one_that_is_denied(bedrock: Bedrock) -> None:
-    settings = settings_of(bedrock)
+    settings = bedrock.settings()
     tried = list(permissions.try_all(settings))
     assert [(one.part, one.action, one.error) for one in tried] == [
         ("Bedrock", "bedrock:InvokeModel", None),

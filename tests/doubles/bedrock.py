@@ -25,6 +25,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from foundation.ports.embeddings import Embedder
+from foundation.settings import AdapterSettings, AwsSettings, BedrockSettings, Settings
 from foundation.types import Vector
 from tests.doubles.wire import LoopbackServer, QuietHandler
 
@@ -82,6 +83,14 @@ class Bedrock:
         self._lock = threading.Lock()
         self._server = LoopbackServer(self._handler())
         self.url = self._server.url
+
+    def settings(self, **chosen: object) -> Settings:
+        """Of Askline whose embeddings are made here; `chosen` are those of the group bedrock."""
+        return Settings(
+            adapters=AdapterSettings(embeddings="aws"),
+            aws=AwsSettings(endpoint_url=self.url),
+            bedrock=BedrockSettings.model_validate(chosen),
+        )
 
     def fail(self, code: str, times: int = 1) -> None:
         """The next calls end with this error."""
