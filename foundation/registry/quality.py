@@ -39,11 +39,10 @@ def _by_version(
     return {row[0]: row[1] for row in connection.execute(counted)}
 
 
-def unequal_links(connection: Connection, day: date) -> tuple[Sequence[RowMapping], list[str]]:
-    """The table links of the day, and the tables whose three counts differ."""
-    rows = (
-        connection.execute(select(table_links).where(table_links.c.version_id.in_(_versions_of(day)))).mappings().all()
-    )
+def unequal_links(connection: Connection, version_ids: Sequence[str]) -> tuple[Sequence[RowMapping], list[str]]:
+    """The table links of these versions, and the tables whose three counts differ."""
+    links = select(table_links).where(table_links.c.version_id.in_(version_ids))
+    rows = connection.execute(links).mappings().all()
     return rows, [
         row["postgres_table"] for row in rows if len({row["rows_file"], row["rows_catalog"], row["rows_postgres"]}) != 1
     ]

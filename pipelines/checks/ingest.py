@@ -1,4 +1,4 @@
-"""The checks of the ingest assets, each over all versions of the partition's day."""
+"""The checks of the ingest assets: over the partition's day, or, where files are read, over what the run worked on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,15 +6,18 @@ from typing import Any
 import dagster as dg
 import numpy as np
 
+from foundation.errors import NotFound
 from foundation.registry.database import transaction
 from foundation.registry.documents import day_outcome
-from foundation.registry.quality import duplicate_chunk_ids, edges_without_evidence, unequal_links
-from foundation.types import Status
+from foundation.registry.quality import duplicate_chunk_ids, edges_without_evidence, held_of, unequal_links
+from foundation.stores import Stores
+from foundation.types import ClaimedVersion, Status
 from pipelines.assets.chunks import chunks, embeddings
 from pipelines.assets.common import cell, document_link
 from pipelines.assets.graph import graph_edges
 from pipelines.assets.search_index import search_index
 from pipelines.assets.tables import table_links
+from pipelines.batch import versions_of_run
 from pipelines.code_versions import embedding_name
 from pipelines.partitions import ARRIVAL_DAYS, day_of
 from pipelines.resources import StoresResource
@@ -26,6 +29,11 @@ def _check(
     asset: dg.AssetsDefinition, description: str, **more: Any
 ) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
     return dg.asset_check(asset=asset, partitions_def=ARRIVAL_DAYS, blocking=False, description=description, **more)
+
+
+def _worked_on(context: dg.AssetCheckExecutionContext, stores: Stores) -> list[ClaimedVersion]:
+    """The versions of this run: a day has many runs, and each would look at all that the others have looked at."""
+    return versions_of_run(stores, context.run.run_id, day_of(context))
 
 
 @_check(
@@ -81,25 +89,32 @@ def chunk_ids_unique(context: dg.AssetCheckExecutionContext, stores: StoresResou
 @_check(embeddings, "Every vector is finite, of unit length and of the model's dimension; every chunk has one.")
 def vectors_sound(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
     at = stores.stores
+    versions = _worked_on(context, at)
     with transaction(at.engine) as connection:
-        versions = [v for v in day_outcome(connection, day_of(context)) if v["status"] == Status.INDEXED]
-    wrong, total = [], 0
+        held = held_of(connection, [version.version_id for version in versions])
+    unsound, total = [], 0
     for version in versions:
-        ids, vectors = at.artefacts.load_embeddings(version["version_id"], embedding_name(at.embedder))
+        chunks_of_it, _ = held[version.version_id]
+        try:
+            ids, vectors = at.artefacts.load_embeddings(version.version_id, embedding_name(at.embedder))
+        except NotFound:
+            unsound.append(version.document_id)
+            continue
         total += len(ids)
-        sound = vectors.shape == (len(ids), at.embedder.dimension) and bool(
+        sound = vectors.shape == (chunks_of_it, at.embedder.dimension) and bool(
             np.isfinite(vectors).all() and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
         )
         if not sound:
-            wrong.append(version["document_id"])
-    return dg.AssetCheckResult(passed=not wrong, metadata={"vectors": total, "unsound": wrong})
+            unsound.append(version.document_id)
+    return dg.AssetCheckResult(passed=not unsound, metadata={"vectors": total, "unsound": unsound[:_LISTED]})
 
 
 @_check(table_links, "Rows in the file, in the catalog and in Postgres are equal.")
 def rows_equal(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
     at = stores.stores
+    versions = _worked_on(context, at)
     with transaction(at.engine) as connection:
-        links, unequal = unequal_links(connection, day_of(context))
+        links, unequal = unequal_links(connection, [version.version_id for version in versions])
     for link in links:
         if at.relational.row_count(link["postgres_table"]) != link["rows_file"]:
             unequal.append(link["postgres_table"])

@@ -23,6 +23,7 @@ from foundation.registry.lineage import stages_of_version
 from foundation.sql_guard import guard
 from foundation.stores import Stores
 from foundation.types import SearchFilter, Stage
+from pipelines.code_versions import embedding_name
 from pipelines.erasure import erase
 from pipelines.reconcile import differs
 
@@ -206,6 +207,22 @@ def test_the_checks_of_a_day_pass_and_name_what_failed(stores: Stores, land: Lan
     assert "bad.pdf" in checks["no_version_failed"].metadata["failures"].value
     assert checks["every_version_ended"].metadata["indexed"].value == 2
     assert checks["rows_equal"].metadata["tables"].value == 1
+
+
+def test_what_reads_files_looks_at_what_its_run_worked_on(stores: Stores, land: Land, run_job: RunJob) -> None:
+    def vectors_of(result: Any) -> Any:
+        return next(c for c in result.get_asset_check_evaluations() if c.check_name == "vectors_sound")
+
+    first = land("first.txt", b"Metformin treats type 2 diabetes.")
+    land("second.txt", b"Insulin treats type 1 diabetes.")
+    assert vectors_of(run_job("ingest", scope="pending")).metadata["vectors"].value == 2
+    land("third.txt", b"Aspirin thins the blood.")
+    assert vectors_of(run_job("ingest", scope="pending")).metadata["vectors"].value == 1
+    stores.artefacts.purge_embeddings(first.version_id, embedding_name(stores.embedder))
+    check = vectors_of(run_job("ingest", scope="day"))  # nothing is stale, and all of it is looked at
+    assert not check.passed
+    assert check.metadata["vectors"].value == 2
+    assert check.metadata["unsound"].value == [first.document_id]
 
 
 def test_bytes_that_came_back_are_erased_with_the_document(stores: Stores, land: Land, run_job: RunJob) -> None:
