@@ -12,7 +12,7 @@ from foundation.registry.artefacts import replace_chunks
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage
-from pipelines.assets.common import result, stage_asset
+from pipelines.assets.common import made_by, result, stage_asset
 from pipelines.assets.parsed_text import parsed_text
 from pipelines.batch import Outcome, in_groups, run_stage, side_by_side, versions_of_run
 from pipelines.chunking import chunk_document
@@ -96,7 +96,7 @@ def _register(
 
 @stage_asset(
     group="documents",
-    kinds={"onnx"},
+    kinds={made_by("embeddings")},
     deps=[chunks],
     description="A unit vector for each chunk, stored with model, revision and dimension.",
 )

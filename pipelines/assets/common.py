@@ -12,6 +12,16 @@ from pipelines.partitions import ARRIVAL_DAYS
 
 OWNERS = ["team:data-engineering"]
 _LISTED = 50
+_KINDS = {
+    "objects": {"embedded": "file", "aws": "s3"},
+    "embeddings": {"embedded": "onnx", "aws": "bedrock"},
+    "search": {"embedded": "tantivy", "aws": "opensearch"},
+}
+
+
+def made_by(port: str) -> str:
+    """The kind of an asset that this port's adapter makes, as the settings choose it."""
+    return _KINDS[port][get_settings().adapter(port)]
 
 
 def stage_asset(

@@ -13,7 +13,7 @@ from foundation.registry import claims
 from foundation.registry.database import transaction
 from foundation.stores import Stores
 from foundation.types import ClaimedVersion, Stage
-from pipelines.assets.common import result, stage_asset
+from pipelines.assets.common import made_by, result, stage_asset
 from pipelines.batch import Counts, one_by_one, run_stage
 from pipelines.partitions import day_of
 from pipelines.resources import StoresResource
@@ -41,7 +41,7 @@ COLUMNS = (
 
 @stage_asset(
     group="landing",
-    kinds={"file"},
+    kinds={made_by("objects")},
     output_required=False,
     description="Claims the versions that arrived on this day and verifies their bytes in the landing bucket.",
 )

@@ -8,7 +8,7 @@ import dagster as dg
 from foundation.registry import search_indexes
 from foundation.registry.database import transaction
 from pipelines import rebuild as rebuilding
-from pipelines.assets.common import OWNERS
+from pipelines.assets.common import OWNERS, made_by
 from pipelines.assets.search_index import search_index
 from pipelines.resources import StoresResource
 from pipelines.retrieval_evaluation import Evaluation, evaluate
@@ -25,7 +25,7 @@ class RebuildConfig(dg.Config):
 
 @dg.asset(
     group_name="index",
-    kinds={"tantivy", "onnx"},
+    kinds={made_by("search"), made_by("embeddings")},
     owners=OWNERS,
     deps=[search_index],
     output_required=False,

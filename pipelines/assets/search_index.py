@@ -13,7 +13,7 @@ from foundation.registry.documents import shared_contents
 from foundation.stores import Stores
 from foundation.types import Chunk, ClaimedVersion, Stage, Vector
 from pipelines.assets.chunks import embeddings
-from pipelines.assets.common import result, stage_asset
+from pipelines.assets.common import made_by, result, stage_asset
 from pipelines.batch import Counts, Outcome, in_groups, run_stage, versions_of_run
 from pipelines.code_versions import embedding_name
 from pipelines.partitions import day_of
@@ -26,7 +26,7 @@ _TOGETHER = 1000
 
 @stage_asset(
     group="documents",
-    kinds={"tantivy"},
+    kinds={made_by("search")},
     deps=[embeddings],
     description="The search index: BM25 and vectors in one commit a version, with what filters need.",
 )

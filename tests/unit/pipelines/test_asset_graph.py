@@ -1,9 +1,12 @@
 import dagster as dg
+import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from cli.stack import CODE_LOCATIONS, ROOT
+from foundation.settings import AdapterSettings, Settings
 from pipelines import definitions
+from pipelines.assets import common
 from pipelines.transform import definitions as transform
 
 
@@ -33,3 +36,9 @@ def test_a_run_of_the_ingest_does_not_wait_for_dbts_imports() -> None:
 
     code = "import sys, pipelines.definitions; sys.exit('dagster_dbt' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_an_asset_is_of_the_kind_of_the_engine_that_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = AdapterSettings(search="aws", objects="embedded")
+    monkeypatch.setattr(common, "get_settings", lambda: Settings(adapters=chosen))
+    assert [common.made_by(port) for port in ("objects", "embeddings", "search")] == ["file", "onnx", "opensearch"]
