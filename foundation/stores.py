@@ -16,6 +16,7 @@ from foundation.adapters.embedded.model_files import SOURCES
 from foundation.adapters.embedded.objects import LocalObjects
 from foundation.adapters.embedded.relational import PostgresRelational
 from foundation.adapters.embedded.search import EmbeddedSearchIndex
+from foundation.adapters.embedded.turns import of_machine
 from foundation.adapters.embedded.warehouse import DuckDbWarehouse
 from foundation.artefacts import Artefacts
 from foundation.domain import Domain, load_domain
@@ -130,7 +131,7 @@ class Stores:
             chosen = self.settings.embeddings
             folder = chosen.model_dir if model == chosen.model else None
             self._embedders[model] = (
-                OnnxEmbedder(model, folder, chosen.threads, turns=self.settings.folder / "turns")
+                OnnxEmbedder(model, folder, chosen.threads, turns=of_machine())
                 if model in SOURCES
                 else aws_stores.embedder(self.settings, model)
             )

@@ -7,6 +7,7 @@ runs beside it as well.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 _LOOK_S = 0.01
+
+
+def of_machine() -> Path:
+    """A folder of this user's that no other machine shares, as a data folder may be shared."""
+    return Path(tempfile.gettempdir()) / f"askline-turns-{os.getuid()}"
 
 
 class Turns:
@@ -31,7 +37,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._next:
             taken = self._wait()
         try:
