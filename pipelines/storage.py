@@ -80,6 +80,7 @@ def _engine(url: str, tokens: PgTokenProvider | None) -> Engine:
         place = os.getpid(), url
         if place not in _engines:
             _make_tables(url, tokens)
+            given = make_url(url).query.get("options", "")
             engine = _engines[place] = create_pg_engine(
                 url,
                 tokens,
@@ -88,7 +89,7 @@ def _engine(url: str, tokens: PgTokenProvider | None) -> Engine:
                 max_overflow=_MORE_CONNECTIONS,
                 pool_recycle=_RECYCLE_S,
                 use_native_hstore=False,  # the driver would look for the type at each new connection
-                connect_args={"options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}"},
+                connect_args={"options": f"{given} -c statement_timeout={_STATEMENT_TIMEOUT_MS}".strip()},
             )
             _ping_idle(engine)
         return _engines[place]

@@ -91,3 +91,12 @@ def test_a_fork_makes_a_pool_of_its_own(empty_database: str) -> None:
         os._exit(0 if other and _runs(theirs) == 0 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert _runs(made) == 0
+
+
+def test_what_the_address_asks_of_a_connection_stays(empty_database: str) -> None:
+    made = _storage(f"{empty_database}&options=-c%20application_name%3Dours")
+    with made.run_storage._engine.connect() as connection:  # type: ignore[attr-defined]
+        shown = [
+            connection.exec_driver_sql(f"show {name}").scalar() for name in ("application_name", "statement_timeout")
+        ]
+    assert shown == ["ours", "1min"]
