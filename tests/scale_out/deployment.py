@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -53,6 +54,8 @@ class Deployment:
     """What every program has in common: where the services are."""
     stores: Stores
     workspace: Path
+    temporary: Path
+    """Short, since the names of sockets are."""
     workers: dict[str, Child] = field(default_factory=dict)
     _others: list[Child] = field(default_factory=list)
 
@@ -62,7 +65,10 @@ class Deployment:
         instance.mkdir(parents=True, exist_ok=True)
         given = _INSTANCE.read_text(encoding="utf-8").replace("/data/dagster", str(instance))
         (instance / "dagster.yaml").write_text(given, encoding="utf-8")
-        return {**self.environment, "DAGSTER_HOME": str(instance), "ASKLINE_DATA_DIR": str(home)}
+        temporary = self.temporary / home.name  # a machine's own: processes of one machine take turns at the model
+        temporary.mkdir(exist_ok=True)
+        own = {"DAGSTER_HOME": instance, "ASKLINE_DATA_DIR": home, "TMPDIR": temporary}
+        return {**self.environment, **{name: str(folder) for name, folder in own.items()}}
 
     def add_worker(self, host: Host) -> None:
         """A run worker on the host, as compose.yaml starts it, for one run at a time; returns when it is ready."""
@@ -132,6 +138,7 @@ def deployment(folder: Path) -> Iterator[Deployment]:
     with ExitStack() as stack:
         for name in ("aws", "opensearch", "redis"):
             (folder / name).mkdir(parents=True)
+        temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="askline-hosts-"))
         network = stack.enter_context(Network().running())
         aws = stack.enter_context(moto(folder / "aws"))
         search = stack.enter_context(opensearch(folder / "opensearch"))
@@ -169,7 +176,7 @@ def deployment(folder: Path) -> Iterator[Deployment]:
         stack.enter_context(mock.patch.dict(os.environ, {**environment, "ASKLINE_DATA_DIR": str(folder / "services")}))
         stores = Stores(Settings())
         stack.callback(stores.close)
-        made = Deployment(folder, network, environment, stores, workspace)
+        made = Deployment(folder, network, environment, stores, workspace, Path(temporary))
         stack.callback(made.stop)
         code = made._child("code", [sys.executable, "-m", "dagster", "api", "grpc", "-h", "127.0.0.1", "-p", str(port),
                                     "-m", "pipelines.definitions", "--location-name", _LOCATION])  # fmt: skip
