@@ -32,6 +32,7 @@ CODE_LOCATIONS = {"askline": "pipelines.definitions", "transform": "pipelines.tr
 """As in workspace.yaml, which plain `dagster dev` reads."""
 _SERVICE, _WEBSERVER = "query service", "Dagster webserver"
 _START_TIMEOUT_S = 300
+_POSTGRES_ATTEMPTS = 10
 _PORT_ATTEMPTS = 5
 
 
@@ -73,6 +74,8 @@ class Stack:
         self.children: list[Child] = []
         self.addresses: Addresses | None = None
         self._ports: dict[str, tuple[str, int]] = {}
+        self._failed_starts = 0
+        """Of Postgres, one after another."""
         # Held while the stack lives. The kernel frees it with the process, whatever ended that.
         self._lock = FileLock(self.folder / "up.lock", thread_local=False)
         self._nursery = Nursery(self._environment(), self.folder / "logs" / "nursery.log", ROOT)
@@ -114,7 +117,7 @@ class Stack:
         """Start again what has died, Postgres too. Unavailable when something dies over and over."""
         if self.settings.database.url is None and postgres.running_pid(postgres_folder(self.settings)) is None:
             self.tell("Postgres has stopped: starting it again")
-            self._start_postgres()
+            self._start_postgres_again()
         for child in self.children:
             if child.alive:
                 continue
@@ -179,6 +182,18 @@ class Stack:
         registry_url(self.settings, start=True)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as apart:
             apart.submit(_migrate, self.settings).result()
+
+    def _start_postgres_again(self) -> None:
+        """Its tables are there. What stops it, or a connection to it, while it starts is no reason to end the rest."""
+        try:
+            registry_url(self.settings, start=True)
+        except Unavailable as error:
+            self._failed_starts += 1
+            if self._failed_starts == _POSTGRES_ATTEMPTS:
+                raise
+            self.tell(f"{error.message.splitlines()[0]} It is tried again.")
+        else:
+            self._failed_starts = 0
 
     def _environment(self) -> dict[str, str]:
         """Of all programs."""

@@ -61,12 +61,18 @@ def start(folder: Path) -> str:
             f"Postgres in {folder} did not start: {error}\n{tail}",
             fix="Read the log above; remove a stale postmaster.pid, or free disk space.",
         ) from error
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        # Several processes start at once, and none waits for another's change of the same row by itself.
-        connection.execute("select pg_advisory_lock(%s)", (_START_LOCK,))
-        ensure_database(server.get_uri(), DATABASE)
-        for setting in _SETTINGS:
-            connection.execute(f"alter database {DATABASE} set {setting}")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Several processes start at once, and none waits for another's change of the same row by itself.
+            connection.execute("select pg_advisory_lock(%s)", (_START_LOCK,))
+            ensure_database(server.get_uri(), DATABASE)
+            for setting in _SETTINGS:
+                connection.execute(f"alter database {DATABASE} set {setting}")
+    except psycopg.OperationalError as error:
+        raise Unavailable(
+            f"Postgres in {folder} started, and then closed the connection: {error}",
+            fix="Read its log beside its data.",
+        ) from error
     url: str = server.get_uri(DATABASE)
     return url
 

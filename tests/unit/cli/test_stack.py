@@ -16,7 +16,7 @@ import yaml
 from cli import stack as module
 from cli.processes import Child
 from cli.stack import STATE_FILE, Stack, running
-from foundation.errors import ConfigurationError
+from foundation.errors import ConfigurationError, Unavailable
 from foundation.settings import DagsterSettings, ServiceSettings, Settings
 
 # Answers like the query service and like Dagster's webserver, under the name that it was given.
@@ -131,3 +131,26 @@ def test_a_process_that_got_the_number_of_a_dead_stack_is_not_it(settings: Setti
     state = {"pid": os.getpid(), "service_url": "http://x", "dagster_url": "http://y", "started": 1.0}
     (settings.folder / STATE_FILE).write_text(json.dumps(state))
     assert running(settings) is None
+
+
+def test_postgres_that_does_not_start_at_once_is_tried_again_though_not_for_ever(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[bool] = []
+
+    def start_postgres(_: Settings, *, start: bool) -> str:
+        tries.append(start)
+        if len(tries) == 3:
+            return "postgresql://"
+        raise Unavailable("Postgres closed the connection.\nIts log.")
+
+    monkeypatch.setattr(module, "registry_url", start_postgres)
+    stack = SmallStack(settings, lambda _: None)
+    for _ in range(3):
+        stack.watch_once()
+    stopped, again = "Postgres has stopped: starting it again", "Postgres closed the connection. It is tried again."
+    assert stack.told == [stopped, again, stopped, again, stopped]
+    with pytest.raises(Unavailable):
+        for _ in range(10):
+            stack.watch_once()
+    assert len(tries) == 13
