@@ -4,7 +4,8 @@ Left out are times, ids of runs, tries, and what only waits or tells (queues, au
 documents are random: each is replaced by the document's file name, which is known without the round's prefix. What is
 derived from content has ids that are equal in every run, and stays. A version that was replaced may be in the index or
 not: it leaves after the moment of its replacement, or else with the next version of its document, and is never shown.
-Its tables have names if it has ever answered, which it has not when a later version overtook it.
+Its tables have names if it has ever answered, which it has not when a later version overtook it. Which stages a version
+went through before one failed depends on where a run was interrupted: those that do not need each other have no order.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ Dump = dict[str, list[Any]]
 _NOT_DUMPED = {t.nudges, t.batches, t.batch_versions, t.idempotency_keys, t.audit, t.erasures, t.active_intervals}
 _NOT_DUMPED |= {t.search_indexes, t.inbox}
 _ANSWERING = select(t.documents.c.active_version).where(t.documents.c.active_version.is_not(None))
+_FAILED = select(t.document_versions.c.version_id).where(t.document_versions.c.status == "failed")
 _RANDOM = {"run_id", "attempts", "mention_id", "object_version", "arrival_day"}
 
 
@@ -119,7 +121,10 @@ def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
         rows = rows.where(table.c.version_id.in_(_ANSWERING))
     if table is t.stages:
         rows = rows.where((table.c.stage != "search_index") | table.c.version_id.in_(_ANSWERING))
-    yield from (dict(row) for row in connection.execute(rows).mappings())
+        rows = rows.where(~table.c.version_id.in_(_FAILED))
+    for row in connection.execute(rows).mappings():
+        failed = table is t.document_versions and row["status"] == "failed"
+        yield {**row, "counts": None} if failed else dict(row)
 
 
 def _waiting(connection: Connection) -> list[Any]:
