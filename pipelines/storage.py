@@ -57,6 +57,8 @@ class _Tokens(PgTokenProvider):
 
 _engines: dict[tuple[int, str], Engine] = {}
 _lock = threading.Lock()
+# A worker forks beside threads, one of which may hold it at that moment.
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 _seen: set[str] = set()
 _found: set[tuple[str, ...]] = set()
 
