@@ -1,8 +1,8 @@
 """Rounds over one stack: send a set of files, kill processes meanwhile, wait until it is quiet, compare, delete all.
 
 What a round does follows from the seed and its number; when a process is killed is said in work that is done (stages
-and uploads), not in seconds, so that a loaded machine changes little. One parser a round: two that are killed over one file
-are taken for the file's fault, as a file that needs too much memory does it.
+and uploads), not in seconds, so that a loaded machine changes little. One parser a round: two that are killed over one
+file are taken for the file's fault, as a file that needs too much memory does it.
 """
 
 from __future__ import annotations
