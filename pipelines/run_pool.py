@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
+import threading
 from typing import Any
 
 from celery.concurrency import prefork
@@ -37,6 +38,16 @@ class KernelLock:
 
 
 class _Pool(BlockingPool):
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self._mending = threading.RLock()
+        super().__init__(*args, **more)
+
+    def _maintain_pool(self) -> None:
+        # The pool's supervisor and Celery's autoscaler are threads that both replace what has died: at the same moment
+        # they make too many, at which billiard ends the whole worker.
+        with self._mending:
+            super()._maintain_pool()
+
     def _setup_queues(self) -> None:
         super()._setup_queues()
         self._inqueue._rlock = KernelLock()
