@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from bench.common import Results, figure
+from bench.common import Results, figure, until
 from bench.ingest_files import snippets
 from foundation.registry.database import transaction
 from foundation.registry.tables import chunks
-from tests.scale_out.deployment import deployment, until
+from tests.scale_out.deployment import deployment
 
 COMMAND = "python -m bench.scale_out"
 _FILES, _SHARDS, _MOST_S = 2000, 4, 1800
@@ -40,7 +40,7 @@ def _rate(hosts: int, files: int) -> float:
                 deployed.add_worker(deployed.network.host(number))
             deployed.launch(deployed.land(found), _SHARDS)
             deployed.start_daemon()
-            until(lambda: deployed.indexed() == len(found), "every file answers", seconds=_MOST_S)
+            until(lambda: deployed.indexed() == len(found), "every file answers", _MOST_S)
             with transaction(deployed.stores.engine) as connection:
                 count = connection.execute(select(func.count()).select_from(chunks)).scalar_one()
             seconds = deployed.seconds()

@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from dagster import Field, StringSource
@@ -66,11 +67,9 @@ _found: set[tuple[str, ...]] = set()
 def _home() -> str:
     """The registry's address. Once a process has seen the embedded server whole, it only has to run."""
     settings = get_settings()
-    try:
+    with suppress(Unavailable):  # it is started below
         if (url := registry_url(settings, start=False)) in _seen:
             return url
-    except Unavailable:
-        pass  # it is started below
     url = registry_url(settings, start=True)
     _seen.add(url)
     return url

@@ -8,7 +8,6 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +16,7 @@ from sqlalchemy import Engine
 from foundation.adapters.embedded import postgres
 from foundation.registry.database import create_registry_engine, migrate
 from tests.engines.athena import Athena
-from tests.engines.moto import KEYS, Moto, moto
+from tests.engines.moto import KEYS, Moto, moto, versioned_bucket
 from tests.engines.opensearch import OpenSearch, opensearch
 
 SHARED = Path(os.environ.get("ASKLINE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -103,13 +102,7 @@ def aws(moto_server: Moto) -> str:
 @pytest.fixture
 def bucket(aws: str) -> str:
     """A versioned bucket of this test's own."""
-    import boto3
-
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    s3: Any = boto3.client("s3", endpoint_url=aws)
-    s3.create_bucket(Bucket=name)
-    s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
-    return name
+    return versioned_bucket(aws, f"test-{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture(scope="session")

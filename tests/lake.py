@@ -5,21 +5,16 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import boto3
 
 from foundation import aws_stores
 from foundation.settings import AdapterSettings, AthenaSettings, AwsSettings, QuerySettings, S3Settings, Settings
 from foundation.types import TableInfo
+from tests.engines.moto import versioned_bucket
 
 
 def lake_settings(url: str, *, timeout_s: float = 60) -> Settings:
     """Settings of a bucket that is made, and of a Glue database and a work group that the adapters make."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    s3: Any = boto3.client("s3", endpoint_url=url)
-    s3.create_bucket(Bucket=name)
-    s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    name = versioned_bucket(url, f"test-{uuid.uuid4().hex[:12]}")
     return Settings(
         aws=AwsSettings(endpoint_url=url),
         s3=S3Settings(bucket=name),

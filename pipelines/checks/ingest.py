@@ -1,4 +1,7 @@
-"""The checks of the ingest assets: over the partition's day, or, where files are read, over what the run worked on."""
+"""The checks of the ingest assets, over the partition's day; those that read files look at what their run worked on.
+
+A day has many runs, and each would read again all that the others have read.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +13,7 @@ from foundation.errors import NotFound
 from foundation.registry.database import transaction
 from foundation.registry.documents import day_outcome
 from foundation.registry.quality import duplicate_chunk_ids, edges_without_evidence, held_of, unequal_links
-from foundation.stores import Stores
-from foundation.types import ClaimedVersion, Status
+from foundation.types import Status
 from pipelines.assets.chunks import chunks, embeddings
 from pipelines.assets.common import cell, document_link
 from pipelines.assets.graph import graph_edges
@@ -29,11 +31,6 @@ def _check(
     asset: dg.AssetsDefinition, description: str, **more: Any
 ) -> Callable[[Callable[..., Any]], dg.AssetChecksDefinition]:
     return dg.asset_check(asset=asset, partitions_def=ARRIVAL_DAYS, blocking=False, description=description, **more)
-
-
-def _worked_on(context: dg.AssetCheckExecutionContext, stores: Stores) -> list[ClaimedVersion]:
-    """The versions of this run: a day has many runs, and each would look at all that the others have looked at."""
-    return versions_of_run(stores, context.run.run_id, day_of(context))
 
 
 @_check(
@@ -89,7 +86,7 @@ def chunk_ids_unique(context: dg.AssetCheckExecutionContext, stores: StoresResou
 @_check(embeddings, "Every vector is finite, of unit length and of the model's dimension; every chunk has one.")
 def vectors_sound(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
     at = stores.stores
-    versions = _worked_on(context, at)
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     with transaction(at.engine) as connection:
         held = held_of(connection, [version.version_id for version in versions])
     unsound, total = [], 0
@@ -112,7 +109,7 @@ def vectors_sound(context: dg.AssetCheckExecutionContext, stores: StoresResource
 @_check(table_links, "Rows in the file, in the catalog and in Postgres are equal.")
 def rows_equal(context: dg.AssetCheckExecutionContext, stores: StoresResource) -> dg.AssetCheckResult:
     at = stores.stores
-    versions = _worked_on(context, at)
+    versions = versions_of_run(at, context.run.run_id, day_of(context))
     with transaction(at.engine) as connection:
         links, unequal = unequal_links(connection, [version.version_id for version in versions])
     for link in links:

@@ -27,19 +27,20 @@ class Numbering:
     @cached_property
     def _abstract(self) -> dict[str, Any]:
         """By id; like the lists, made for the first paragraph that counts: a template defines many that nobody uses."""
-        return (
-            {} if self._root is None else {a.get(w("abstractNumId")): a for a in self._root.findall(w("abstractNum"))}
-        )
+        return {abstract.get(w("abstractNumId")): abstract for abstract in self._defined("abstractNum")}
 
     @cached_property
     def _lists(self) -> dict[str, tuple[str, dict[int, Any]]]:
         """By id: the abstract list that it is one of, and its own start or form of a level."""
         lists = {}
-        for number in self._root.findall(w("num")) if self._root is not None else ():
+        for number in self._defined("num"):
             base = number.find(w("abstractNumId"))
             overrides = {_int(o.get(w("ilvl"))): o for o in number.findall(w("lvlOverride"))}
             lists[number.get(w("numId"))] = (base.get(w("val")) if base is not None else "", overrides)
         return lists
+
+    def _defined(self, kind: str) -> list[Any]:
+        return [] if self._root is None else self._root.findall(w(kind))
 
     def label(self, paragraph: Any) -> str:
         """`3.`, `b)`, `2.1`; empty for what is not counted: plain paragraphs, bullets, unknown formats."""

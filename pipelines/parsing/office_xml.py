@@ -143,5 +143,5 @@ def malformed_named(path: Path, file_name: str) -> Iterator[None]:
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
                 if entry.filename.endswith(_XML):
-                    _parse(expat.ParserCreate(), archive.read(entry), entry.filename, file_name)
+                    _parse(expat.ParserCreate(), _read(archive, entry, file_name), entry.filename, file_name)
         raise DamagedFile(f"{file_name} holds XML that cannot be read.") from error

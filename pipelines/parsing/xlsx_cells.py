@@ -7,7 +7,7 @@ import posixpath
 import re
 import zipfile
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -78,14 +78,13 @@ class Codes:
         return found if row <= last else None
 
 
-def flaws_by_sheet(path: Path) -> dict[str, Iterator[Flaw]]:
-    """Flawed cells by sheet name, read lazily from the sheet's XML; empty for files that are no XLSX archive."""
-    return {name: _flaws(path, member) for name, member in _sheets(path).items()}
+def flaws_by_sheet(path: Path, sheets: Mapping[str, str]) -> dict[str, Iterator[Flaw]]:
+    """Flawed cells by sheet name, read lazily from the sheet's XML; `sheets` as `sheet_parts` gives them."""
+    return {name: _flaws(path, member) for name, member in sheets.items()}
 
 
-def codes_by_sheet(path: Path) -> dict[str, Codes]:
+def codes_by_sheet(path: Path, sheets: Mapping[str, str]) -> dict[str, Codes]:
     """Of the sheets of an XLSX archive that have such cells; a workbook without such a format costs one small part."""
-    sheets = _sheets(path)
     if not sheets:
         return {}
     with zipfile.ZipFile(path) as archive:
@@ -145,7 +144,7 @@ def _column(letters: bytes) -> int:
     return number - 1
 
 
-def _sheets(path: Path) -> dict[str, str]:
+def sheet_parts(path: Path) -> dict[str, str]:
     """The part of each sheet that is there, by the sheet's name; empty for files that are no XLSX archive."""
     if not zipfile.is_zipfile(path):
         return {}

@@ -16,7 +16,7 @@ from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.archive_guard import check_archive
 from pipelines.parsing.sheet_tables import Sheet, read_sheet
 from pipelines.parsing.warning_list import WarningList
-from pipelines.parsing.xlsx_cells import Flaw, codes_by_sheet, flaws_by_sheet
+from pipelines.parsing.xlsx_cells import Flaw, codes_by_sheet, flaws_by_sheet, sheet_parts
 
 PARSER = "xlsx/3"
 
@@ -72,7 +72,8 @@ def parse_xlsx(
 
 def _tables(path: Path, file_name: str, out_folder: Path, warnings: WarningList) -> list[ParsedTable]:
     tables: list[ParsedTable] = []
-    flaws, codes = flaws_by_sheet(path), codes_by_sheet(path)
+    sheets = sheet_parts(path)
+    flaws, codes = flaws_by_sheet(path, sheets), codes_by_sheet(path, sheets)
     with calamine.CalamineWorkbook.from_path(path) as workbook:
         for place, about in enumerate(workbook.sheets_metadata):
             if about.typ is not calamine.SheetTypeEnum.WorkSheet:

@@ -11,20 +11,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import boto3
 import httpx
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import func, select
 
+from bench.common import until
 from cli.processes import Child, stop_all
 from foundation.adapters.embedded import postgres
 from foundation.registry.database import transaction
@@ -32,7 +30,7 @@ from foundation.registry.tables import batches, document_versions
 from foundation.settings import Settings
 from foundation.stores import Stores
 from pipelines.reconcile import reconcile
-from tests.engines.moto import KEYS, moto
+from tests.engines.moto import KEYS, moto, versioned_bucket
 from tests.engines.opensearch import opensearch
 from tests.engines.processes import REPOSITORY, free_port
 from tests.engines.redis import RedisServer
@@ -75,7 +73,7 @@ class Deployment:
         command = ["celery", "-A", "pipelines.run_worker", "worker", "-n", "askline@%h", "-l", "INFO"]
         command += ["--pool", "prefork", "--autoscale", "1,1", "--without-gossip", "--without-mingle"]
         worker = self._child(host.name, host.command([sys.executable, "-m", *command]))
-        until(lambda: "ready." in worker.log_tail(), f"{host.name} is ready", worker)
+        _ready(worker, lambda: "ready." in worker.log_tail())
         self.workers[host.name] = worker
 
     def land(self, files: Mapping[str, bytes]) -> date:
@@ -122,14 +120,15 @@ class Deployment:
         stop_all(self._others)
 
 
-def until(look: Callable[[], Any], what: str, child: Child | None = None, seconds: float = _START_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not look():
-        if child is not None and not child.alive:
-            raise RuntimeError(f"{what}: it ended\n{child.log_tail(4000)}")
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {seconds:.0f} s\n{child.log_tail(4000) if child else ''}")
-        time.sleep(0.2)
+def _ready(child: Child, look: Callable[[], bool]) -> None:
+    """Wait for what the program shows when it has started; RuntimeError when it ends instead."""
+
+    def started() -> bool:
+        if not child.alive:
+            raise RuntimeError(f"{child.name} ended:\n{child.log_tail(4000)}")
+        return look()
+
+    until(started, f"{child.name} is ready", _START_S)
 
 
 @contextmanager
@@ -145,10 +144,7 @@ def deployment(folder: Path) -> Iterator[Deployment]:
         redis = stack.enter_context(RedisServer(folder / "redis"))
         stack.callback(postgres.stop, folder / "postgres")
         where = conninfo_to_dict(postgres.start(folder / "postgres"))
-        s3 = boto3.client("s3", endpoint_url=aws.url, region_name=KEYS["AWS_DEFAULT_REGION"],
-                          aws_access_key_id="test", aws_secret_access_key="test")  # fmt: skip
-        s3.create_bucket(Bucket=BUCKET)
-        s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+        versioned_bucket(aws.url, BUCKET)
         socket = f"{where['host']}/.s.PGSQL.{where.get('port', 5432)}"
         at = network.address
         broker = redis.url.replace(f"localhost:{_port(redis.url)}/0", f"{at}:{network.relay(_port(redis.url))}/1")
@@ -180,7 +176,7 @@ def deployment(folder: Path) -> Iterator[Deployment]:
         stack.callback(made.stop)
         code = made._child("code", [sys.executable, "-m", "dagster", "api", "grpc", "-h", "127.0.0.1", "-p", str(port),
                                     "-m", "pipelines.definitions", "--location-name", _LOCATION])  # fmt: skip
-        until(lambda: code.listens_on(port), "the code location", code)
+        _ready(code, lambda: code.listens_on(port))
         yield made
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from bench.common import until
 from foundation.registry.database import transaction
-from foundation.registry.tables import batch_versions, batches, chunks, document_versions
+from foundation.registry.tables import batch_versions, chunks, document_versions
 from tests.engines.processes import EngineFailed
-from tests.scale_out.deployment import Deployment, deployment, until
+from tests.scale_out.deployment import Deployment, deployment
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 FILES = 2000
@@ -42,12 +43,12 @@ def test_one_host_does_the_rest_when_the_other_dies(deployed: Deployment) -> Non
     day = deployed.land({f"leaflet-{number}.txt": text_of(number) for number in range(FILES)})
     deployed.launch(day, SHARDS)
     deployed.start_daemon()
-    until(lambda: len(_runs_of_files(deployed)) >= 2, "both hosts work", seconds=_ALL_S)
-    until(lambda: deployed.indexed() >= FILES // 10, "the first files answer", seconds=_ALL_S)
+    until(lambda: len({run for run, _ in _claimed(deployed)}) >= 2, "both hosts work", _ALL_S)
+    until(lambda: deployed.indexed() >= FILES // 10, "the first files answer", _ALL_S)
     before = deployed.indexed()
     hosts[1].crash()
     assert before < FILES
-    until(lambda: deployed.indexed() == FILES, "every file answers", seconds=_ALL_S)
+    until(lambda: deployed.indexed() == FILES, "every file answers", _ALL_S)
 
     stores = deployed.stores
     with transaction(stores.engine) as connection:
@@ -63,20 +64,13 @@ def test_one_host_does_the_rest_when_the_other_dies(deployed: Deployment) -> Non
     assert len(artefacts) == FILES and len(set(artefacts.values())) == 1, artefacts.most_common(3)
     assert set(kinds.values()) == {FILES}, kinds
     # What the dead host had is the only thing that was done by two runs.
-    twice = [version for version, runs in _runs_of_files(deployed, by_version=True).items() if len(runs) > 1]
+    claims = Counter(version for _, version in _claimed(deployed))
+    twice = [version for version, runs in claims.items() if runs > 1]
     assert len(twice) < FILES // SHARDS + 1
 
 
-def _runs_of_files(deployed: Deployment, *, by_version: bool = False) -> dict[str, set[str]]:
-    """The versions of each run that has claimed some, or the other way round."""
+def _claimed(deployed: Deployment) -> list[tuple[str, str]]:
+    """(run, version) of everything that a run has claimed."""
     with transaction(deployed.stores.engine) as connection:
-        rows = connection.execute(
-            select(batch_versions.c.version_id, batches.c.run_id).join(
-                batches, batches.c.run_id == batch_versions.c.run_id
-            )
-        ).all()
-    found: dict[str, set[str]] = {}
-    for version, run in rows:
-        key, value = (version, run) if by_version else (run, version)
-        found.setdefault(key, set()).add(value)
-    return found
+        rows = connection.execute(select(batch_versions.c.run_id, batch_versions.c.version_id))
+        return [(run, version) for run, version in rows]

@@ -19,7 +19,7 @@ from tests.doubles.bedrock import Bedrock
 from tests.doubles.rds import RdsDoor
 from tests.engines.athena import Athena
 from tests.engines.certificates import certificates
-from tests.engines.moto import KEYS
+from tests.engines.moto import KEYS, versioned_bucket
 from tests.engines.opensearch import OpenSearch, opensearch
 from tests.engines.redis import RedisServer
 
@@ -101,8 +101,7 @@ def surroundings(folder: Path) -> Iterator[Surroundings]:
 def _bucket_and_queue(made: Surroundings) -> str:
     """A versioned bucket whose landing folder tells a queue of all that happens; returns the queue's URL."""
     s3, sqs = made.client("s3"), made.client("sqs")
-    s3.create_bucket(Bucket=BUCKET)
-    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    versioned_bucket(made.athena.url, BUCKET)
     url: str = sqs.create_queue(QueueName="uploads")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     told = {

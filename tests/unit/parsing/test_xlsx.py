@@ -17,7 +17,7 @@ from workbooks import Date, Raw, write_workbook
 from foundation.errors import DamagedFile, EmptyFile, EncryptedFile, ProcessingFailed, ResourceLimit
 from foundation.types import ParsedTable, ParsedWorkbook
 from pipelines.parsing.tables import iter_rows
-from pipelines.parsing.xlsx_cells import codes_by_sheet
+from pipelines.parsing.xlsx_cells import codes_by_sheet, sheet_parts
 from pipelines.parsing.xlsx_file import parse_xlsx
 
 
@@ -230,7 +230,7 @@ def test_only_the_cells_with_the_format_are_codes(parse: Any) -> None:
 def test_a_column_of_a_million_codes_is_one_run(tmp_path: Path) -> None:
     lines = [["Code", "Other"], *([styled(n, 2), n] for n in range(3000)), ["end", 1], [styled(1, 2), 2]]
     path = write_workbook(tmp_path / "landed", {"S": lines}, formats=["00000"])
-    codes = codes_by_sheet(path)["S"]
+    codes = codes_by_sheet(path, sheet_parts(path))["S"]
     assert list(codes.columns) == [0]
     assert [codes.format_of(row, 0) is not None for row in (0, 1, 3000, 3001, 3002, 3003)] == [
         False, True, True, False, True, False,
